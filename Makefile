@@ -54,7 +54,7 @@ $(VENV)/test.stamp: $(BIN)/python requirements/test.txt requirements/uv.txt pypr
 	@touch $@ $(VENV)/run.stamp
 
 # The page that shows motions is built from viewer/ by the node that comes from PyPI.
-PAGE := src/polhode/views/page/page.js
+PAGE := src/polhode/page/built/page.js
 NODE := PATH="$(abspath $(BIN)):$$PATH"
 
 $(VENV)/node.stamp: $(BIN)/python requirements/node.txt
@@ -202,4 +202,4 @@ pins: $(VENV)/run.stamp
 	$(BIN)/$(PIN) --extra test --extra environment --extra tables --extra peers pyproject.toml requirements/build.in -o requirements/peers.txt
 
 clean:
-	rm -rf $(VENV) .venv-* viewer/node_modules src/polhode/views/page demo bench build dist docs/reference/api docs/pictures .mypy_cache .ruff_cache .pytest_cache .import_linter_cache
+	rm -rf $(VENV) .venv-* viewer/node_modules src/polhode/page/built demo bench build dist docs/reference/api docs/pictures .mypy_cache .ruff_cache .pytest_cache .import_linter_cache

@@ -16,8 +16,8 @@ from playwright.sync_api import sync_playwright
 from tests.browser import OPTIONS, PROGRAMS
 
 import polhode as ph
-from polhode.views.page_data import FreeRun, page_data
-from polhode.views.page_html import page_html
+from polhode.page.content import FreeRun, page_data
+from polhode.page.html import page_html
 
 ROUNDS = 5
 FRAMES = 12

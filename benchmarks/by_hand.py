@@ -2,7 +2,7 @@
 
 The arithmetic is that of polhode, so that the ratio shows what its layers cost: the torque is r x R^T f with a point r
 of the body and a force f in space, whatever they are. Strang, SABA8 and SEJ take the formulas of the exact motion from
-`polhode.core.exact` and make loops, kicks and turns of the quaternion themselves.
+`polhode.kernels.free.exact_flow` and make loops, kicks and turns of the quaternion themselves.
 """
 
 # mypy: disable-error-code="no-untyped-def, no-untyped-call, misc, untyped-decorator, arg-type, attr-defined"
@@ -12,11 +12,11 @@ from typing import Any
 import numpy as np
 from numba import njit
 
-from polhode.compiled.link import dispatcher_of
-from polhode.core import trig
-from polhode.core.exact import increment, momentum_increment, needed
-from polhode.core.flows import HEADROOM, kick
-from polhode.core.types import Rotor, Scales
+from polhode.compiler.link import dispatcher_of
+from polhode.kernels.algebra import trig
+from polhode.kernels.free.exact_flow import increment, momentum_increment, needed
+from polhode.kernels.steps.flows import HEADROOM, kick
+from polhode.kernels.types import Inertia, Scales
 from polhode.methods import find
 
 ROUND, INVERSE_PI, PI_HIGH, PI_LOW = trig.ROUND, trig.INVERSE_PI, trig.PI_HIGH, trig.PI_LOW
@@ -188,7 +188,7 @@ def strang(body: Any, momenta: Any, h: float) -> Any:
 
     @njit(**OPTIONS)
     def loop(i1, i2, i3, r, f, q0, q1, q2, q3, m1, m2, m3, h, steps):
-        body = Rotor((i1, i2, i3), (1.0 / i1, 1.0 / i2, 1.0 / i3))
+        body = Inertia((i1, i2, i3), (1.0 / i1, 1.0 / i2, 1.0 / i3))
         n1, n2, n3 = _torque(r, f, q0, q1, q2, q3)
         for _ in range(steps):
             m1, m2, m3 = m1 + 0.5 * h * n1, m2 + 0.5 * h * n2, m3 + 0.5 * h * n3
@@ -212,7 +212,7 @@ def saba8(body: Any, momenta: Any, h: float) -> Any:
 
     @njit(**OPTIONS)
     def loop(i1, i2, i3, r, f, q0, q1, q2, q3, m1, m2, m3, h, steps):
-        body = Rotor((i1, i2, i3), (1.0 / i1, 1.0 / i2, 1.0 / i3))
+        body = Inertia((i1, i2, i3), (1.0 / i1, 1.0 / i2, 1.0 / i3))
         for _ in range(steps):
             for k in range(9):
                 d, e, v, _k, _mu = move(body, (m1, m2, m3), drifts[k] * h)
@@ -234,7 +234,7 @@ def sej(body: Any, momenta: Any, h: float) -> Any:
     @njit(**OPTIONS)
     def loop(i1, i2, i3, r, f, q0, q1, q2, q3, m1, m2, m3, h, steps):
         j1, j2, j3 = 1.0 / i1, 1.0 / i2, 1.0 / i3
-        body = Rotor((i1, i2, i3), (j1, j2, j3))
+        body = Inertia((i1, i2, i3), (j1, j2, j3))
         n1, n2, n3 = _torque(r, f, q0, q1, q2, q3)
         for _ in range(steps):
             m1, m2, m3 = m1 + 0.5 * h * n1, m2 + 0.5 * h * n2, m3 + 0.5 * h * n3

@@ -180,7 +180,7 @@ def evaluations() -> None:
         truth, torque = case.truth(), case.called()
         for rtol in TOLERANCES:
             after = case.simulate(torque, rtol=rtol)
-            with patch("polhode.tolerance.character.dearness", return_value=0.0):
+            with patch("polhode.accuracy.character.evaluation_cost", return_value=0.0):
                 before = case.simulate(torque, rtol=rtol)
             ratios.append(before.nfev / after.nfev)
             print(

@@ -44,7 +44,7 @@ def timed(plan: ph.EnsemblePlan, executor: Any, parts: list[int]) -> dict[str, f
 
 
 def _import() -> None:
-    import polhode.cluster.plan  # noqa: F401
+    import polhode.api.plan  # noqa: F401
 
 
 def main() -> None:

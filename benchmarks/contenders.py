@@ -18,13 +18,13 @@ import numpy as np
 
 import polhode as ph
 from benchmarks.motions import Floats, Motion
-from polhode._simulate import checked_arguments
-from polhode.core.judge import COARSER
-from polhode.integration.loop import solve
+from polhode.accuracy import character, choice
+from polhode.api.simulate import checked_arguments
+from polhode.kernels.judge import COARSER
 from polhode.methods import Method
 from polhode.methods import find as find_method
 from polhode.problem import Plan
-from polhode.tolerance import character, choice
+from polhode.run.integration import solve
 
 Run = Callable[[], Floats]
 """Rows of quaternion and rate at the output times."""

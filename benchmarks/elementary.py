@@ -12,8 +12,8 @@ from typing import Any
 import numba
 import numpy as np
 
-from polhode.compiled import program
-from polhode.core.ops import rows_of
+from polhode.compiler import program
+from polhode.kernels.ops import rows_of
 
 NUMBERS, BURSTS, LANES = 16384, 40, 8
 RANGES = {"asin": (-0.99, 0.99), "acos": (-0.99, 0.99), "log": (0.1, 9.0), "log1p": (-0.5, 9.0), "pow": (0.1, 9.0)}

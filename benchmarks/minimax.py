@@ -1,4 +1,4 @@
-"""The polynomials of `polhode.core.elementary`: `python -m benchmarks.minimax` prints their coefficients and errors.
+"""The polynomials of `polhode.kernels.elementary`: `python -m benchmarks.minimax` prints their coefficients and errors.
 
 Each is the polynomial of its degree with the least greatest error, found by the exchange of Remez at 60 digits. Its
 coefficients are then rounded to floats; the error is that of the rounded polynomial.

@@ -7,8 +7,8 @@ import numpy as np
 
 import polhode as ph
 from benchmarks.harness import interleave
-from polhode.core.quat import upright_to_body
-from polhode.core.vec import cross
+from polhode.kernels.algebra.quat import upright_to_body
+from polhode.kernels.algebra.vec import cross
 from polhode.torques import Torque
 from polhode.torques.gravity_gradient import upright_gradient_torque
 

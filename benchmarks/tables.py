@@ -11,7 +11,7 @@ import numpy as np
 
 import polhode as ph
 from benchmarks.harness import interleave
-from polhode.integration import grid
+from polhode.run import grid
 
 NODES = 6000
 TIMES = np.linspace(0.0, 600.0, NODES)

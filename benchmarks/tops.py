@@ -23,7 +23,7 @@ from benchmarks.budget import UNLIMITED, Clock
 from benchmarks.contenders import Polhode, Unable, candidates, imported
 from benchmarks.harness import rounds_of
 from benchmarks.motions import Floats, Motion, Vector, error, papers
-from polhode.tolerance.choice import model_of
+from polhode.accuracy.choice import model_of
 
 COUNT, JUDGED = 10_000, 1_000
 SPAN = 5.0

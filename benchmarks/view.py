@@ -12,8 +12,8 @@ from typing import Any
 
 import polhode as ph
 from benchmarks.harness import rounds_of
-from polhode.views.page_data import SolutionRun
-from polhode.views.page_show import made_page
+from polhode.page.content import SolutionRun
+from polhode.page.display import made_page
 
 ROUNDS = 7
 MOST_SECONDS = 0.3

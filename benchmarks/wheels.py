@@ -31,7 +31,7 @@ from scipy.integrate import solve_ivp
 
 import polhode as ph
 from benchmarks.harness import interleave
-from polhode._arrays import Floats
+from polhode.support.arrays import Floats
 from polhode.torques import Torque
 
 WHOLE = np.array([[9.0, 0.3, -0.2], [0.3, 8.0, 0.4], [-0.2, 0.4, 5.0]])

@@ -4,7 +4,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import polhode as ph
-from polhode._compare import halvings
+from polhode.api.compare import halvings
 from polhode.scenario import load_scenario
 
 HERE = Path(__file__).parent

@@ -12,7 +12,7 @@ from pathlib import Path
 import matplotlib.pyplot as plt
 import numpy as np
 import scipy.special
-from tests.core import elliptic_truth as truth
+from tests.kernels import elliptic_truth as truth
 
 from polhode import elliptic
 

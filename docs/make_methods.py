@@ -4,8 +4,8 @@ from pathlib import Path
 
 from polhode import methods
 from polhode.methods import Method
-from polhode.views import cards
-from polhode.views.references import citation
+from polhode.text import cards
+from polhode.text.references import citation
 
 PAGE = Path(__file__).parent / "reference" / "methods.md"
 

@@ -13,9 +13,9 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from polhode.papers._report import small
-from polhode.papers._study import Claim, Verdict
-from polhode.views.references import citation
+from polhode.papers.report import small
+from polhode.papers.study import Claim, ClaimVerdict
+from polhode.text.references import citation
 
 HERE = Path(__file__).parent
 README = HERE.parent / "README.md"
@@ -79,7 +79,7 @@ def versions() -> str:
 def judged() -> list[Judged]:
     """Returns the claims of all studies."""
     return [
-        Judged(study, Claim(**{**c, "verdict": Verdict(c["verdict"])}))
+        Judged(study, Claim(**{**c, "verdict": ClaimVerdict(c["verdict"])}))
         for study, outcome in kept()["studies"].items()
         for c in outcome["claims"]
     ]
@@ -89,9 +89,9 @@ def counts() -> str:
     """Returns the verdicts in the kept claims, in a sentence."""
     verdicts = Counter(j.claim.verdict for j in judged())
     words = {
-        Verdict.REPRODUCED: "are reproduced",
-        Verdict.UNDER_A_READING: "are under a stated reading",
-        Verdict.NOT: "are not",
+        ClaimVerdict.REPRODUCED: "are reproduced",
+        ClaimVerdict.UNDER_A_READING: "are under a stated reading",
+        ClaimVerdict.NOT: "are not",
     }
     listed = ", ".join(f"{verdicts[verdict]} {said}" for verdict, said in words.items())
     return f"{len(kept()['studies'])} studies, {verdicts.total()} claims: {listed}."
@@ -100,20 +100,20 @@ def counts() -> str:
 def page() -> str:
     """Returns all claims: those that do not reproduce, then the others, paper by paper."""
     claims = judged()
-    others = [j for j in claims if j.claim.verdict is not Verdict.NOT]
+    others = [j for j in claims if j.claim.verdict is not ClaimVerdict.NOT]
     parts = [INTRODUCTION + "\n" + counts(), versions(), _summary(claims)]
-    parts += _section("##", Verdict.NOT, claims, "What was found")
+    parts += _section("##", ClaimVerdict.NOT, claims, "What was found")
     for paper in dict.fromkeys(j.paper for j in claims):
         parts += [f"## {paper}", citation(paper)]
         of_paper = [j for j in others if j.paper == paper]
-        for verdict in reversed(Verdict):
-            parts += _section("###", verdict, of_paper, "" if verdict is Verdict.REPRODUCED else "Reading")
+        for verdict in reversed(ClaimVerdict):
+            parts += _section("###", verdict, of_paper, "" if verdict is ClaimVerdict.REPRODUCED else "Reading")
     return "\n\n".join(parts) + "\n"
 
 
 def _summary(claims: Sequence[Judged]) -> str:
     """Returns a table of claims by paper and verdict."""
-    shown = [v for v in Verdict if any(j.claim.verdict is v for j in claims)]
+    shown = [v for v in ClaimVerdict if any(j.claim.verdict is v for j in claims)]
     rows = []
     for paper in [*dict.fromkeys(j.paper for j in claims), "all"]:
         verdicts = Counter(j.claim.verdict for j in claims if paper in (j.paper, "all"))
@@ -121,14 +121,14 @@ def _summary(claims: Sequence[Judged]) -> str:
     return _table(["", *(v.value for v in shown)], rows)
 
 
-def _section(level: str, verdict: Verdict, claims: Sequence[Judged], why: str) -> list[str]:
+def _section(level: str, verdict: ClaimVerdict, claims: Sequence[Judged], why: str) -> list[str]:
     """Returns the claims with this verdict, as a table; where a measurement says it all, without the reason."""
     rows = []
     for j in claims:
         c = j.claim
         if c.verdict is verdict:
             cells = [f"{c.says} ({c.source})", c.paper, c.measured, *([c.reason] if why else [])]
-            rows.append([j.link(in_full=verdict is Verdict.NOT), *map(plain, cells)])
+            rows.append([j.link(in_full=verdict is ClaimVerdict.NOT), *map(plain, cells)])
     if not rows:
         return []
     head = ["Study", "Claim", "Paper", "Measured", *([why] if why else [])]

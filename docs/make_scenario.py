@@ -13,8 +13,8 @@ from pydantic import BaseModel
 from pydantic.fields import FieldInfo
 
 from polhode import samples, scenario
+from polhode.text import cards
 from polhode.torques import catalogue
-from polhode.views import cards
 
 PAGE = Path(__file__).parent / "reference" / "scenario.md"
 

@@ -4,8 +4,8 @@ import typing
 from dataclasses import MISSING, fields
 from pathlib import Path
 
+from polhode.text import cards
 from polhode.torques import Torque, catalogue
-from polhode.views import cards
 
 PAGE = Path(__file__).parent / "reference" / "torques.md"
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from polhode.views import page_html
+from polhode.page import html
 
 PROGRAMS = ("chromium-headless-shell", "chromium", "chromium-browser", "google-chrome", "chrome")
 
@@ -23,7 +23,7 @@ def _missing() -> str:
         return "NOT TESTED in a browser: playwright is missing, `pip install playwright` brings it"
     if not any(map(shutil.which, PROGRAMS)):
         return "NOT TESTED in a browser: none is installed; on Debian `apt install chromium-headless-shell` brings one"
-    if not (page_html.PRODUCTS / "widget.js").exists():
+    if not (html.PRODUCTS / "widget.js").exists():
         return "NOT TESTED in a browser: the page is not built, `make viewer` builds it"
     return ""
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from polhode._extras import EXTRA_OF, MissingExtra, missing, needed
+from polhode.support.extras import EXTRA_OF, MissingExtra, missing, needed
 
 ROOT = Path(__file__).parents[1]
 WITHOUT = f"""

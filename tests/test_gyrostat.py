@@ -11,9 +11,9 @@ from scipy.integrate import solve_ivp
 from scipy.spatial.transform import Rotation
 
 import polhode as ph
-from polhode.core.exact import effort
-from polhode.core.gyrostat import greatest_efforts
-from polhode.core.types import Rotor
+from polhode.kernels.free.exact_flow import effort
+from polhode.kernels.gyrostat import greatest_efforts
+from polhode.kernels.types import Inertia
 from polhode.scenario import load_scenario
 from tests.authorities import Floats
 from tests.authorities.gyrostat import Gyrostat
@@ -120,7 +120,7 @@ def test_exact_flows_are_prepared_for_the_whole_motion() -> None:
             return np.cross(m, (m - g) / i)
 
         path = solve_ivp(slope, (0, 30), m, rtol=1e-8, max_step=0.5).y.T
-        body = Rotor(tuple(i.tolist()), tuple((1 / i).tolist()))
+        body = Inertia(tuple(i.tolist()), tuple((1 / i).tolist()))
         seen = np.array([effort(body, (x, y, z)) for x, y, z in path.tolist()]).max(axis=0)
         bound = np.array(greatest_efforts(i, g, m))
         assert (seen <= bound * (1 + 1e-6)).all()

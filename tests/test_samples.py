@@ -8,8 +8,8 @@ from scipy import stats
 
 import polhode as ph
 from polhode import samples
-from polhode.core.quat import multiply
-from polhode.core.types import Quat, Vec3
+from polhode.kernels.algebra.quat import multiply
+from polhode.kernels.types import Quat, Vec3
 from polhode.samples import BLOCK, Draws
 from tests.contract._measure import interpreted
 

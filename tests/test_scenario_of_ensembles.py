@@ -141,7 +141,7 @@ def test_ctrl_c_saves_what_was_computed(
         def interrupted(*_: Any, **__: Any) -> Any:
             raise ph.EnsembleInterrupted(made)
 
-        monkeypatch.setattr("polhode.ensembles.ensemble.ensemble", interrupted)
+        monkeypatch.setattr("polhode.api.ensemble.ensemble", interrupted)
         done = CliRunner().invoke(app, ["run", str(path)])
     assert done.exit_code == INTERRUPTED
     assert ("what was computed is in many.nc" if begun else "nothing was saved") in done.stderr

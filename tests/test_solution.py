@@ -18,15 +18,15 @@ from numpy.typing import NDArray
 from scipy.spatial.transform import Rotation
 
 import polhode as ph
-from polhode import _arrays as _rows
 from polhode import solution
-from polhode.core.compose import triple_jump
-from polhode.io import netcdf
-from polhode.io.netcdf import BadFile
-from polhode.io.records import TorqueFromFile
+from polhode.files import netcdf
+from polhode.files.netcdf import BadFile
+from polhode.files.records import TorqueFromFile
+from polhode.kernels.steps.compose import triple_jump
 from polhode.methods import compose, find
 from polhode.solution import Solution
-from polhode.views import thinning
+from polhode.support import arrays as _rows
+from polhode.support import thinning
 
 EPS = float(np.finfo(float).eps)
 TENSOR = np.array([[5.0, 1.0, 0.2], [1.0, 4.0, 0.5], [0.2, 0.5, 3.0]])

@@ -1,4 +1,4 @@
-// Bundles the page, its styles and the notebook widget into src/polhode/views/page/.
+// Bundles the page, its styles and the notebook widget into src/polhode/page/built/.
 import { mkdirSync, readFileSync } from "node:fs";
 import { createRequire } from "node:module";
 import { dirname, join } from "node:path";
@@ -6,7 +6,7 @@ import { fileURLToPath } from "node:url";
 import { build } from "esbuild";
 
 const here = dirname(fileURLToPath(import.meta.url));
-const out = process.argv[2] ?? join(here, "..", "src", "polhode", "views", "page");
+const out = process.argv[2] ?? join(here, "..", "src", "polhode", "page", "built");
 const three = join(dirname(createRequire(import.meta.url).resolve("three")), "..", "src");
 
 // Shaders of materials that the page has not, and of effects that it does not use: empty, because the renderer of

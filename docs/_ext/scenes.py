@@ -6,8 +6,8 @@ from pathlib import Path
 import numpy as np
 
 import polhode as ph
-from polhode.views.page_data import playground_data
-from polhode.views.page_show import Page
+from polhode.page.content import playground_data
+from polhode.page.display import Page
 
 
 def flip() -> object:
@@ -33,7 +33,7 @@ SCENES: dict[str, Callable[[], object]] = {"flip": flip, "top": top, "playground
 
 def can_be_shown() -> bool:
     """Returns whether polhode can write pages here: they must be built, by `make viewer`."""
-    return (Path(ph.__file__).parent / "views" / "page" / "page.js").exists()
+    return (Path(ph.__file__).parent / "page" / "built" / "page.js").exists()
 
 
 def write(name: str, place: Path) -> None:

@@ -2,7 +2,7 @@
 
 import sys
 
-from polhode._extras import MissingExtra, missing
+from polhode.support.extras import MissingExtra, missing
 
 
 def main() -> None:

@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from polhode import _check
-from polhode._arrays import Floats, columns, dots, lengths
-from polhode.core.quat import multiply, to_space
+from polhode.kernels.algebra.quat import multiply, to_space
+from polhode.support import checks
+from polhode.support.arrays import Floats, columns, dots, lengths
 
 if TYPE_CHECKING:
     from scipy.spatial.transform import Rotation
@@ -60,10 +60,10 @@ def quaternion_from_euler(sequence: str, angles: Any, *, degrees: bool = False) 
     array([0.7071, 0.    , 0.    , 0.7071])
     """
     check_sequence(sequence, whole=False)
-    given = np.atleast_1d(_check.floats("angles", angles, "hold an angle for each axis"))
+    given = np.atleast_1d(checks.floats("angles", angles, "hold an angle for each axis"))
     if given.shape[-1] != len(sequence):
         raise ValueError(f"sequence {sequence!r} needs {len(sequence)} angles, not the shape {given.shape}")
-    given = _check.array("angles", given, given.shape)
+    given = checks.array("angles", given, given.shape)
     half = 0.5 * (np.radians(given) if degrees else given)
     turns = [_about(axis, half[..., k]) for k, axis in enumerate(sequence.lower())]
     q = reduce(multiply, turns if sequence.isupper() else turns[::-1])
@@ -87,10 +87,10 @@ def quaternion_from_mrp(mrp: Any) -> Floats:
     >>> ph.quaternion_from_mrp([0, 0, np.tan(np.pi / 8)]).round(4)
     array([0.7071, 0.    , 0.    , 0.7071])
     """
-    given = _check.floats("mrp", mrp, "hold three numbers")
+    given = checks.floats("mrp", mrp, "hold three numbers")
     if given.ndim == 0 or given.shape[-1] != 3:
         raise ValueError(f"mrp must have three components along the last axis, not the shape {given.shape}")
-    s = _check.array("mrp", given, given.shape)
+    s = checks.array("mrp", given, given.shape)
     size = np.hypot(np.hypot(s[..., 0], s[..., 1]), s[..., 2])[..., None]
     # Of the two halves of tan(angle / 4) the greater one is divided by, so that nothing overflows.
     small, inverse = size <= 1.0, 1.0 / np.where(size > 1.0, size, 1.0)
@@ -180,16 +180,16 @@ def _axis(name: str, value: Any) -> tuple[float, float, float]:
         if letter not in ("x", "y", "z"):
             raise ValueError(f"{name} must be x, y, z, -x, -y, -z or a vector, not {value!r}")
         value = tuple(sign * (letter == a) for a in "xyz")
-    return _check.direction(name, value)
+    return checks.direction(name, value)
 
 
 def _directions(value: Any, rows: tuple[int, ...]) -> Floats:
     """A direction, or one for each row, of unit length."""
-    if isinstance(value, str) or len(shape := _check.shape_of("direction", value)) < 2:
+    if isinstance(value, str) or len(shape := checks.shape_of("direction", value)) < 2:
         return np.array(_axis("direction", value))
     if shape not in ((*rows[-1:], 3), (*rows, 3)):
         raise ValueError(f"direction must be a vector, or one for each of the {rows[-1:]} rows, not of shape {shape}")
-    given = _check.array("direction", value, shape)
+    given = checks.array("direction", value, shape)
     if not (size := lengths(given)).all():
         raise ValueError(f"direction[{int(np.argmin(size.reshape(-1)))}] must point somewhere, not be zero")
     return given / size[..., None]
@@ -237,7 +237,7 @@ class WithAttitudes:
 # --- quantities by name: for tables, pictures, reductions and scenario files ---------------------------------------
 
 
-class Named(NamedTuple):
+class QuantityForm(NamedTuple):
     """How a quantity is written, and the number of its arguments."""
 
     example: str
@@ -246,11 +246,11 @@ class Named(NamedTuple):
 
 
 NAMES = {
-    "euler": Named("euler(ZYX)", 1, 1),
-    "euler_deg": Named("euler_deg(ZYX)", 1, 1),
-    "mrp": Named("mrp", 0, 1),
-    "pointing_angle": Named("pointing_angle(z, [0, 0, 1])", 2, 2),
-    "pointing_angle_deg": Named("pointing_angle_deg(z, [0, 0, 1])", 2, 2),
+    "euler": QuantityForm("euler(ZYX)", 1, 1),
+    "euler_deg": QuantityForm("euler_deg(ZYX)", 1, 1),
+    "mrp": QuantityForm("mrp", 0, 1),
+    "pointing_angle": QuantityForm("pointing_angle(z, [0, 0, 1])", 2, 2),
+    "pointing_angle_deg": QuantityForm("pointing_angle_deg(z, [0, 0, 1])", 2, 2),
 }
 """The quantities of attitudes that have names."""
 
@@ -266,7 +266,7 @@ class AttitudeQuantity:
     def read(cls, text: str) -> "AttitudeQuantity":
         """Returns the quantity that a text names; raises an error that says how they are written."""
         found = re.fullmatch(r"\s*([a-z_]+)\s*(?:\((.*)\))?\s*", text) if isinstance(text, str) else None
-        name = _check.choice("quantity of attitudes", found[1] if found else text, NAMES)
+        name = checks.choice("quantity of attitudes", found[1] if found else text, NAMES)
         assert found is not None
         try:
             quoted = re.sub(r"-?\b[A-Za-z]+", lambda word: json.dumps(word[0]), found[2] or "")  # not the e of 1e-3

@@ -8,9 +8,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from polhode import _check
-from polhode._arrays import Floats
-from polhode.core.types import Vec3
+from polhode.kernels.types import Vec3
+from polhode.support import checks
+from polhode.support.arrays import Floats
 
 SYMMETRY_TOLERANCE = 1e-12
 """A relative asymmetry of a tensor up to this is taken for round-off."""
@@ -98,7 +98,7 @@ class Body:
     @classmethod
     def named(cls, name: str) -> "Body":
         """A body from the literature; `polhode.body.NAMED` lists them with their sources."""
-        known = NAMED[_check.choice("body", name, NAMED)]
+        known = NAMED[checks.choice("body", name, NAMED)]
         return cls(known.moments, name=known.name, allow_unphysical=True)
 
     def with_rotor(self, rotor: Any) -> "Body":
@@ -213,12 +213,12 @@ def _tensor(inertia: Any) -> Floats:
         raise TypeError(
             f"inertia must be three moments or a 3x3 tensor, not {inertia!r}: write Body.named({inertia!r})"
         )
-    shape = _check.shape_of("inertia", inertia)
+    shape = checks.shape_of("inertia", inertia)
     if shape == (3,):
-        return np.diag(_check.array("inertia", inertia, (3,)))
+        return np.diag(checks.array("inertia", inertia, (3,)))
     if shape != (3, 3):
         raise ValueError(f"inertia must be three moments or a 3x3 tensor, not of shape {shape}")
-    tensor = _check.array("inertia", inertia, (3, 3))
+    tensor = checks.array("inertia", inertia, (3, 3))
     asymmetry = np.abs(tensor - tensor.T).max()
     if asymmetry > SYMMETRY_TOLERANCE * np.abs(tensor).max():
         i, j = np.unravel_index(np.argmax(np.abs(tensor - tensor.T)), (3, 3))
@@ -231,7 +231,7 @@ def _tensor(inertia: Any) -> Floats:
 
 def _rotor(rotor: Any) -> Floats:
     """The internal angular momentum that the user's argument means, checked."""
-    g = np.array(_check.vector("rotor", rotor))
+    g = np.array(checks.vector("rotor", rotor))
     if np.abs(g).max() > 1.0 / SMALLEST_MOMENT:
         raise ValueError(f"the rotor {_listed(g)} is near the end of the range of floats: use other units")
     return g + 0.0  # without a zero that has a sign, which would be another hash

@@ -5,7 +5,8 @@ tumbles from one end of its intermediate axis to the other, m itself has no digi
 Arguments are numbers or arrays that broadcast; numbers give numbers. The result is NaN where there is no real value.
 `docs/understand/elliptic.md` has the measured error of each function.
 
-In a torque, or in any other function that polhode compiles, each name stands for its kernel in `polhode.core.elliptic`.
+In a torque, or in any other function that polhode compiles, each name stands for its kernel in
+`polhode.kernels.free.elliptic_functions`.
 
 Examples
 --------
@@ -20,9 +21,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from polhode import _check
-from polhode.compiled import repaid_program
-from polhode.core import elliptic as kernels
+from polhode.compiler import repaid_program
+from polhode.kernels.free import elliptic_functions as kernels
+from polhode.support import checks
 
 __all__ = ["amplitude", "ellipe", "ellipe_inc", "ellipf", "ellipk", "ellippi", "ellippi_complete", "jacobi"]
 
@@ -110,7 +111,7 @@ def _each(kernel: Callable[..., Any], results: int, **arguments: ArrayLike) -> l
 
 
 def _numbers(name: str, value: ArrayLike) -> NDArray[np.float64]:
-    return _check.floats(name, value, "be real numbers")
+    return checks.floats(name, value, "be real numbers")
 
 
 @cache

@@ -29,13 +29,13 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from polhode._extras import needed
+from polhode.api.stepper import Stepper
 from polhode.body import Body
-from polhode.integration.loop import SimulationFailed
-from polhode.io.atomic import whole_file
+from polhode.files.atomic import whole_file
 from polhode.methods import find as find_method
+from polhode.run.integration import SimulationFailed
 from polhode.scenario import Scenario, check_scenario, load_scenario
-from polhode.stepping.stepper import Stepper
+from polhode.support.extras import needed
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -10,12 +10,12 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from polhode import _check
-from polhode._arrays import Floats, columns, greatest, least
 from polhode.body import Body
 from polhode.methods import Method
+from polhode.support import checks
+from polhode.support.arrays import Floats, columns, greatest, least
 from polhode.torques import Torque, checked
-from polhode.torques.free import Free
+from polhode.torques.no_torque import Free
 
 HARMLESS = 1e50
 """Sixth powers of numbers between this and its inverse are floats. All methods were right within this range; some are
@@ -196,8 +196,8 @@ def check_sizes(moments: Floats, momentum: Floats, rates: Floats, first: int | N
 
 def _start(body: Body, torque: Torque, omega: Any, attitude: Any, state: Any) -> tuple[Floats, Floats, Floats, Floats]:
     """Returns attitude, momentum, rate and carried numbers at a start that a user gave, checked."""
-    q = _check.quaternion("attitude", attitude)
-    rate = _check.vector("omega", omega)
+    q = checks.quaternion("attitude", attitude)
+    rate = checks.vector("omega", omega)
     momentum, numbers = body.momentum_of_one(rate), body.numbers
     m, w = np.array(momentum), np.array(rate)
     small, large = 2.0 / HARMLESS, HARMLESS  # a length is less than twice its greatest component
@@ -235,14 +235,14 @@ def checked_state(torque: Torque, state: Any, omega: Floats) -> Floats:
         if missing := [name for name in wanted if name not in state]:
             raise ValueError(f"state has no {', '.join(missing)}: {torque.name} carries {listed}")
         state = [state.get(name, x) for name, x in zip(names, torque.known_state, strict=True)]
-    row = _check.row("state", [state] if isinstance(state, int | float) else state)
+    row = checks.row("state", [state] if isinstance(state, int | float) else state)
     if row.size != len(names):
         raise ValueError(f"state must have {len(names)} numbers ({listed}), not {row.size}")
     return np.array(row)
 
 
 def _span(t_span: Any) -> tuple[float, float]:
-    t0, t1 = _check.numbers("t_span", t_span, 2)
+    t0, t1 = checks.numbers("t_span", t_span, 2)
     if t0 == t1:
         raise ValueError(f"t_span must have a length: it starts and ends at {t0:g}")
     return t0 + 0.0, t1 + 0.0  # without the sign of a zero, by which equal spans would differ
@@ -251,7 +251,7 @@ def _span(t_span: Any) -> tuple[float, float]:
 def _output(t_eval: Any, every: int | None, t0: float, t1: float) -> tuple[Floats | None, int | None]:
     """The listed times, or the number of steps between rows."""
     if t_eval is None:
-        return None, _check.count("every", 1 if every is None else every, " of steps")
+        return None, checks.count("every", 1 if every is None else every, " of steps")
     if every is not None:
         raise ValueError("give either t_eval or every, not both")
     return checked_times(t_eval, t0, t1), None
@@ -259,9 +259,9 @@ def _output(t_eval: Any, every: int | None, t0: float, t1: float) -> tuple[Float
 
 def checked_times(t_eval: Any, t0: float, t1: float) -> Floats:
     """Returns output times as an array, if they lie in the span and follow each other."""
-    if (listed := _check.plain(t_eval)) is not None and _follow_each_other(listed, t0, t1):
+    if (listed := checks.plain(t_eval)) is not None and _follow_each_other(listed, t0, t1):
         return t_eval.copy() if isinstance(t_eval, np.ndarray) else np.array(listed)
-    times = _check.row("t_eval", t_eval)
+    times = checks.row("t_eval", t_eval)
     if times.size == 0:
         raise ValueError("t_eval must be a list of times, not empty")
     if not _follow_each_other(times, t0, t1):

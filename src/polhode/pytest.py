@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 if TYPE_CHECKING:
-    from polhode._arrays import Floats
     from polhode.body import Body
+    from polhode.support.arrays import Floats
 
 
 @dataclass(frozen=True)
@@ -67,11 +67,11 @@ def agrees(log: Any, case: CheckCase, **options: Any) -> bool:
     """
     import numpy as np
 
-    from polhode._arrays import angles
+    from polhode.api.check import check
     from polhode.referee.conventions import quaternions_of, rates
-    from polhode.referee.judge import check
     from polhode.referee.reading import read_log
     from polhode.referee.verdict import ATTITUDE_TOLERANCE, RATE_TOLERANCE
+    from polhode.support.arrays import angles
 
     source = read_log(log, options.get("columns"))
     verdict = check(source, body=case.body, **options)

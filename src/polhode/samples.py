@@ -22,9 +22,9 @@ from typing import Any
 
 import numpy as np
 
-from polhode import _check
-from polhode._arrays import Floats
-from polhode.core.quat import multiply
+from polhode.kernels.algebra.quat import multiply
+from polhode.support import checks
+from polhode.support.arrays import Floats
 
 __all__ = ["Attitude", "Isotropic", "Normal", "Uniform"]
 
@@ -54,7 +54,7 @@ class Normal(Distribution):
     covariance: Any = None
 
     def __post_init__(self) -> None:
-        mean = _check.row("mean", self.mean)
+        mean = checks.row("mean", self.mean)
         if (self.sd is None) == (self.covariance is None):
             raise ValueError("give sd, the standard deviation, or a covariance matrix: exactly one of the two")
         if self.sd is not None:
@@ -62,7 +62,7 @@ class Normal(Distribution):
             if (sd < 0).any():
                 raise ValueError(f"sd must not be negative, but it is {self.sd!r}")
         else:
-            matrix = _check.array("covariance", self.covariance, (mean.size, mean.size))
+            matrix = checks.array("covariance", self.covariance, (mean.size, mean.size))
             largest = np.abs(matrix).max()
             if np.abs(matrix - matrix.T).max() > 1e-12 * largest or np.linalg.eigvalsh(matrix).min() < -1e-12 * largest:
                 raise ValueError("covariance must be symmetric, without negative eigenvalues")
@@ -70,7 +70,7 @@ class Normal(Distribution):
     @cached_property
     def _root(self) -> Floats:
         """The matrix that makes numbers with this covariance of independent numbers with unit variance."""
-        size = _check.row("mean", self.mean).size
+        size = checks.row("mean", self.mean).size
         if self.sd is not None:
             return np.diag(_broadcast("sd", self.sd, size))
         values, vectors = np.linalg.eigh(np.array(self.covariance, dtype=np.float64))
@@ -79,7 +79,7 @@ class Normal(Distribution):
 
     def draw(self, rng: np.random.Generator, n: int) -> Floats:
         """Draws n rows."""
-        mean = _check.row("mean", self.mean)
+        mean = checks.row("mean", self.mean)
         rows: Floats = mean + np.einsum("ni,ji->nj", rng.standard_normal((n, mean.size)), self._root)
         return rows
 
@@ -95,7 +95,7 @@ class Uniform(Distribution):
         self._bounds()
 
     def _bounds(self) -> tuple[Floats, Floats]:
-        low, high = _check.row("low", self.low), _check.row("high", self.high)
+        low, high = checks.row("low", self.low), checks.row("high", self.high)
         size = max(low.size, high.size)
         low, high = _broadcast("low", low, size), _broadcast("high", high, size)
         if (low > high).any():
@@ -147,7 +147,7 @@ class Attitude(Distribution):
     sd: Any = None
 
     def __post_init__(self) -> None:
-        _check.quaternion("around", self.around)
+        checks.quaternion("around", self.around)
         if self.sd is None and self.around is not None:
             raise ValueError("give sd, the deviation from `around` in radians; without both, attitudes are uniform")
         if self.sd is not None and (_broadcast("sd", self.sd, 3) < 0).any():
@@ -156,19 +156,19 @@ class Attitude(Distribution):
     def draw(self, rng: np.random.Generator, n: int) -> Floats:
         """Draws n rows, as quaternions."""
         if self.sd is None:
-            return _check.unit(
+            return checks.unit(
                 rng.standard_normal((n, 4))
             )  # whose direction is uniform on the sphere in four dimensions
         v = 0.5 * _broadcast("sd", self.sd, 3) * rng.standard_normal((n, 3))
         x, y, z = v.T
         half = np.sqrt(x * x + y * y + z * z)
         turns = (np.cos(half), *(np.sinc(half / np.pi) * v.T))
-        around: Any = tuple(_check.quaternion("around", self.around, again=True).tolist())
+        around: Any = tuple(checks.quaternion("around", self.around, again=True).tolist())
         return np.stack(multiply(around, turns), axis=1)
 
 
 def _broadcast(name: str, value: Any, size: int) -> Floats:
-    row = _check.row(name, value)
+    row = checks.row(name, value)
     if row.size not in (1, size):
         raise ValueError(f"{name} must be one number or {size} of them, not {row.size}")
     return np.broadcast_to(row, (size,))

@@ -26,27 +26,27 @@ from functools import partial, reduce
 from pathlib import Path, PurePath
 from typing import TYPE_CHECKING, Any, Literal
 
-from polhode._extras import missing
-from polhode._interrupts import keeping
-from polhode._simulate import checked_arguments, is_auto, simulate
-from polhode._watch import Event
+from polhode.api.simulate import checked_arguments, is_auto, simulate
 from polhode.attitudes import NAMES, check_sequence, quaternion_from_mrp
 from polhode.body import Body
-from polhode.core.quat import multiply, to_space, turn
-from polhode.core.types import Quat
 from polhode.environment.field import Field as MagneticField
-from polhode.integration.loop import Progress, SimulationInterrupted
-from polhode.io.epochs import Instant
-from polhode.io.netcdf import LARGEST_BYTES
-from polhode.io.tables import FORMATS, check_format
+from polhode.events.find import Event
+from polhode.files.epochs import Instant
+from polhode.files.netcdf import LARGEST_BYTES
+from polhode.files.tables import FORMATS, check_format
+from polhode.kernels.algebra.quat import multiply, to_space, turn
+from polhode.kernels.types import Quat
 from polhode.methods import Method
 from polhode.methods import find as find_method
+from polhode.run.integration import Progress, SimulationInterrupted
 from polhode.solution import Solution, read_quantities
+from polhode.support.extras import missing
+from polhode.support.interrupts import keeping
+from polhode.text.terminal import one_line
 from polhode.torques import CustomTorque, SumTorque, Torque, torque
 from polhode.torques import find as find_torque
-from polhode.torques.free import Free
+from polhode.torques.no_torque import Free
 from polhode.torques.table import Table, columns_of
-from polhode.views.text import one_line
 
 try:
     from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError, model_validator
@@ -56,7 +56,7 @@ except ModuleNotFoundError as problem:
 if TYPE_CHECKING:
     from concurrent.futures import Executor
 
-    from polhode.cluster.plan import EnsemblePlan
+    from polhode.api.plan import EnsemblePlan
     from polhode.ensembles.reduce import Quantity, Reduced
     from polhode.ensembles.result import Ensemble
 
@@ -473,13 +473,13 @@ class Scenario:
         self, progress: Progress | None = None, on_compile: Callable[[], None] | None = None
     ) -> Ensemble | Reduced:  # fmt: skip
         """Runs all bodies of an [ensemble]; the arguments, and what is raised, are those of `polhode.ensemble`."""
-        from polhode.ensembles.ensemble import ensemble
+        from polhode.api.ensemble import ensemble
 
         return ensemble(**self._of_many(), progress=progress, on_compile=on_compile)  # type: ignore[no-any-return]
 
     def plan(self, store: str, executor: Executor | None = None) -> EnsemblePlan:
         """Plans an [ensemble] in parts; what is raised is what `polhode.plan_ensemble` raises."""
-        from polhode.cluster.plan import plan_ensemble
+        from polhode.api.plan import plan_ensemble
 
         return plan_ensemble(**self._of_many(), store=store, executor=executor)
 
@@ -735,9 +735,10 @@ def _state_at_start(nominal: Scenario) -> list[float]:
 
 
 def _distribution(key: str, table: _Drawn, centre: Any) -> Any:
-    from polhode import _check, samples
+    from polhode import samples
+    from polhode.support import checks
 
-    kind = getattr(samples, _checked(f"{key}.kind", lambda: _check.choice("distribution", table.kind, samples.__all__)))
+    kind = getattr(samples, _checked(f"{key}.kind", lambda: checks.choice("distribution", table.kind, samples.__all__)))
     given, names = dict(table.model_extra or {}), [f.name for f in fields(kind)]
     if unknown := given.keys() - set(names):
         raise _Problems(*(f"{key}.{k}: {_unknown(k, names)}" for k in sorted(unknown)))
@@ -969,7 +970,7 @@ def _numbered(tables: Sequence[_Event]) -> list[tuple[str, _Event]]:
     return [(f"event[{k}]", table) for k, table in enumerate(tables)]
 
 
-def watched(text: str, component: str | int | None) -> Watched:
+def watched(text: str, component: str | int | None) -> WatchedQuantity:
     """Returns the quantity that an event watches; raises ValueError, which says how they are written."""
     name = text.split("(")[0].strip()
     if name in _WATCHED and text.strip() == name:
@@ -978,11 +979,11 @@ def watched(text: str, component: str | int | None) -> Watched:
             raise ValueError(f"component of {name} must be {_or(parts)}, not {component!r}")
         if not parts and component is not None:
             raise ValueError(f"{name} is one number: leave component out")
-        return Watched(name, name, parts.index(str(component)) if parts else None)
+        return WatchedQuantity(name, name, parts.index(str(component)) if parts else None)
     if carried := re.fullmatch(r"\s*state\(\s*(\S+?)\s*\)\s*", text):
         if component is not None:
             raise ValueError(f"{text} is one number: leave component out")
-        return Watched("state", carried[1], None)
+        return WatchedQuantity("state", carried[1], None)
     known = [*_WATCHED, "state(NAME)", "pointing_angle(z, [0, 0, 1])", "pointing_angle_deg(z, [0, 0, 1])", "euler(ZYX)"]
     if name not in NAMES:
         raise ValueError(f"quantity must be one of {', '.join(known)} or euler_deg(ZYX), not {text!r}")
@@ -996,7 +997,7 @@ def watched(text: str, component: str | int | None) -> Watched:
         )
     if asked.kind != "euler" and component is not None:
         raise ValueError(f"{text} is one number: leave component out")
-    return Watched("attitude", asked, 1 if asked.kind == "euler" else None)
+    return WatchedQuantity("attitude", asked, 1 if asked.kind == "euler" else None)
 
 
 def _or(words: Sequence[str]) -> str:
@@ -1010,7 +1011,7 @@ _WATCHED: dict[str, tuple[str, ...]] = {
 
 
 @dataclass(frozen=True)
-class Watched:
+class WatchedQuantity:
     """A number along the motion, whose values an event watches."""
 
     kind: str

@@ -16,26 +16,33 @@ from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
-from polhode import _check
-from polhode._arrays import Floats, apply_by_blocks, columns, dots, to_space
-from polhode._arrays import lengths as row_lengths
-from polhode._extras import needed
-from polhode._interrupts import is_from_handler
 from polhode.attitudes import AttitudeQuantity, WithAttitudes
 from polhode.body import Body
-from polhode.compiled import KernelRaised, all_rows_at_once, program
-from polhode.core.drive import potential_rows, torque_rows
-from polhode.core.ops import read_only
-from polhode.core.quat import to_space as rotated
-from polhode.core.status import Status
-from polhode.core.types import Depends
-from polhode.core.vec import dot
-from polhode.io.records import describe_torque, is_own, is_same_torque, read_method, read_torque, torque_record
-from polhode.io.tables import Column, columns_of, dataframe, without_repetition, write_csv, write_parquet
+from polhode.compiler import KernelRaised, all_rows_at_once, program
+from polhode.files.records import (
+    describe_torque,
+    is_own,
+    is_same_torque,
+    read_method,
+    read_torque,
+    torque_record,
+)
+from polhode.files.tables import Column, columns_of, dataframe, without_repetition, write_csv, write_parquet
+from polhode.kernels.algebra.quat import to_space as rotated
+from polhode.kernels.algebra.vec import dot
+from polhode.kernels.loop.drive import potential_rows, torque_rows
+from polhode.kernels.ops import read_only
+from polhode.kernels.status import Status
+from polhode.kernels.types import Depends
 from polhode.methods import Method
+from polhode.plots.turning import Turning
 from polhode.problem import NO_STATE, Plan, Problem, Stats, frozen
+from polhode.support import checks
+from polhode.support.arrays import Floats, apply_by_blocks, columns, dots, to_space
+from polhode.support.arrays import lengths as row_lengths
+from polhode.support.extras import needed
+from polhode.support.interrupts import is_from_handler
 from polhode.torques import Torque, checked
-from polhode.views.turning import Turning
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -43,9 +50,9 @@ if TYPE_CHECKING:
     from pandas import DataFrame
     from xarray import Dataset
 
-    from polhode.io.ccsds_write import Written
-    from polhode.io.epochs import Instant
-    from polhode.io.netcdf import Contents
+    from polhode.files.ccsds_write import Written
+    from polhode.files.epochs import Instant
+    from polhode.files.netcdf import Contents
 
 INTERPRETED_ROWS = 20_000
 """Up to this number of rows a potential is evaluated in plain Python, which is quicker than to compile it."""
@@ -200,7 +207,7 @@ class Solution(WithAttitudes, Turning):
         Each is reached from the last row before it with the method and the step of the run, so its error is that of
         the run. The cost is a step for each time if every step is a row, else all steps from that row on.
         """
-        from polhode.integration.dense import at  # upward, and the only such import: the contract names it
+        from polhode.run.interpolate import at  # upward, and the only such import: the contract names it
 
         return at(self, t)
 
@@ -289,7 +296,7 @@ class Solution(WithAttitudes, Turning):
         """A part of the torque."""
         parts = self.torque.parts
         if isinstance(part, str):
-            return parts[part] if part in parts else parts[_check.choice("part of the torque", part, parts)]
+            return parts[part] if part in parts else parts[checks.choice("part of the torque", part, parts)]
         if isinstance(part, bool) or not isinstance(part, int | np.integer) or not -len(parts) <= part < len(parts):
             raise ValueError(
                 f"part must be a name or a number from 0 to {len(parts) - 1}, not {part!r}: the parts are "
@@ -418,7 +425,7 @@ class Solution(WithAttitudes, Turning):
         With a path, which may come first, the figure is saved there, too, as PNG, SVG or PDF by the ending of the
         name. With `ax` one quantity is drawn on axes of your own, beside what they have.
         """
-        from polhode.views.plot import draw, draw_on, finished, is_path, save
+        from polhode.plots.plot import draw, draw_on, finished, is_path, save
 
         if what and path is None and is_path(what[0]):
             path, *what = what  # type: ignore[assignment]
@@ -434,7 +441,7 @@ class Solution(WithAttitudes, Turning):
         return finished(figure, *([] if path is None else [path]))
 
     def _run(self, t_span: Any, name: str | None = None) -> Any:
-        from polhode.views.page_data import SolutionRun
+        from polhode.page.content import SolutionRun
 
         return SolutionRun(self, t_span, name)
 
@@ -585,7 +592,7 @@ class Solution(WithAttitudes, Turning):
         from datetime import UTC, datetime
         from importlib.metadata import version
 
-        from polhode.io import netcdf
+        from polhode.files import netcdf
 
         if (kept := self.with_known_potential()) is not self:
             kept.save(path, overwrite=overwrite)
@@ -626,7 +633,7 @@ class Solution(WithAttitudes, Turning):
     @property
     def epoch(self) -> Instant | None:
         """The instant of t = 0, if it was stored by `with_epoch`; None: it is not known."""
-        from polhode.io.epochs import Instant
+        from polhode.files.epochs import Instant
 
         stored = self.metadata.get("epoch")
         return None if stored is None else Instant.read(stored["time"], stored["system"])
@@ -636,7 +643,7 @@ class Solution(WithAttitudes, Turning):
 
         The time system is UTC, TAI, TT, TDB or GPS. Files keep the epoch.
         """
-        from polhode.io.epochs import Instant
+        from polhode.files.epochs import Instant
 
         instant = Instant.given(epoch, time_system)
         stored = {"time": instant.text(), "system": instant.system}
@@ -656,7 +663,7 @@ class Solution(WithAttitudes, Turning):
         more rows than a segment has. `epoch` is the instant of t = 0, in `time_system`, if it was not stored by
         `with_epoch`.
         """
-        from polhode.io.ccsds_write import write_history
+        from polhode.files.ccsds_write import write_history
 
         return write_history(
             "AEM", self, path, object_name=object_name, object_id=object_id, epoch=epoch, time_system=time_system,
@@ -674,7 +681,7 @@ class Solution(WithAttitudes, Turning):
         All is as for `to_aem`, but that times are seconds from the epoch, and that an ACM cannot say how to
         interpolate: the interpolation for which rows are chosen stands among its comments. `read_aem` reads it.
         """
-        from polhode.io.ccsds_write import write_history
+        from polhode.files.ccsds_write import write_history
 
         return write_history(
             "ACM", self, path, object_name=object_name, object_id=object_id, epoch=epoch, time_system=time_system,
@@ -687,7 +694,7 @@ class Solution(WithAttitudes, Turning):
         originator: str = "POLHODE", overwrite: bool = False,
     ) -> None:  # fmt: skip
         """Writes attitude, rate and inertia tensor at a time, or the end, as a CCSDS APM 2.0; else as `to_aem`."""
-        from polhode.io.ccsds_write import write_apm
+        from polhode.files.ccsds_write import write_apm
 
         write_apm(
             self, path, object_name=object_name, object_id=object_id, t=t, epoch=epoch, time_system=time_system,
@@ -703,7 +710,7 @@ class Solution(WithAttitudes, Turning):
         Rows are chosen so that the interpolation of SPICE errs by at most `tolerance`, in rad. Space axes are J2000,
         the body axes have the name `frame` and the number 1000 `spacecraft_id`, a negative number. It needs spiceypy.
         """
-        from polhode.io.spice import write_ck
+        from polhode.files.spice import write_ck
 
         return write_ck(
             self, path, spacecraft_id=spacecraft_id, epoch=epoch, time_system=time_system, frame=frame,
@@ -716,7 +723,7 @@ class Solution(WithAttitudes, Turning):
     @classmethod
     def load(cls, path: str | os.PathLike[str], *, torque: Torque | None = None) -> Solution:
         """Reads a solution from a file that `save` wrote: see `polhode.load`."""
-        from polhode.io import netcdf
+        from polhode.files import netcdf
 
         return solution_of(path, netcdf.read(path, SOLUTION_ARRAYS), torque)
 
@@ -839,7 +846,7 @@ def table_columns(
 
 def solution_of(path: str | os.PathLike[str], contents: Contents, torque: Torque | None) -> Solution:
     """The solution that a file holds; `path` is for messages."""
-    from polhode.io.netcdf import BadFile
+    from polhode.files.netcdf import BadFile
 
     if contents.attributes.get("format") != FORMAT:
         raise BadFile(f"{path} does not hold a polhode solution: open it with xarray.open_dataset")
@@ -858,7 +865,7 @@ def checked_contents(
     Yields whether the contents were compared with a checksum. `newest` is the latest version that can be read;
     `with_checksum` the first one in which files have a checksum.
     """
-    from polhode.io import checksum, netcdf
+    from polhode.files import checksum, netcdf
 
     attributes = contents.attributes
     try:
@@ -940,7 +947,7 @@ def _check_sense(s: Solution, *, verified: bool) -> None:
 def _rebuilt(contents: Contents) -> Solution:
     a: dict[str, Any] = contents.attributes
     body = Body(
-        _check.array("inertia", a["inertia"], (9,)).reshape(3, 3), name=a.get("body_name"), allow_unphysical=True,
+        checks.array("inertia", a["inertia"], (9,)).reshape(3, 3), name=a.get("body_name"), allow_unphysical=True,
         rotor=a.get("rotor"),
     )  # fmt: skip
     t = _rows("time", contents, ())
@@ -948,8 +955,8 @@ def _rebuilt(contents: Contents) -> Solution:
     problem = Problem(
         body,
         read_torque(a["torque"], a["torque_record"]).for_span(float(a["t_start"]), float(a["t_end"])),
-        _check.array("quaternion_start", a["quaternion_start"], (4,)),
-        _check.array("momentum_start", a["momentum_start"], (3,)),
+        checks.array("quaternion_start", a["quaternion_start"], (4,)),
+        checks.array("momentum_start", a["momentum_start"], (3,)),
         float(a["t_start"]),
         float(a["t_end"]),
         t if every is None else None,
@@ -958,7 +965,7 @@ def _rebuilt(contents: Contents) -> Solution:
     names = problem.torque.state_names
     if names:
         problem = problem.replace(
-            state_start=_check.array("state_start", np.atleast_1d(a["state_start"]), (len(names),))
+            state_start=checks.array("state_start", np.atleast_1d(a["state_start"]), (len(names),))
         )
     size, longest = (float(a[k]) if k in a else None for k in ("torque_size", "longest_step"))
     plan = Plan(read_method(a["method"], bool(a["method_is_own"])), float(a["step"]), longest, size)
@@ -970,8 +977,8 @@ def _rebuilt(contents: Contents) -> Solution:
         potential = np.concatenate([[float(a["potential_start"])], _rows("potential_energy", contents, (t.size,))])
     rows = (t, _rows("quaternion", contents, (t.size, 4)), _rows("momentum", contents, (t.size, 3)))
     state = _rows("state", contents, (t.size, len(names))) if names else np.empty((t.size, 0))
-    last_state = _check.array("last_state", np.atleast_1d(a["last_state"]), (len(names),)) if names else NO_STATE
-    ends = [_check.array(f"last_{name}", a[f"last_{name}"], (n,)) for name, n in (("quaternion", 4), ("momentum", 3))]
+    last_state = checks.array("last_state", np.atleast_1d(a["last_state"]), (len(names),)) if names else NO_STATE
+    ends = [checks.array(f"last_{name}", a[f"last_{name}"], (n,)) for name, n in (("quaternion", 4), ("momentum", 3))]
     whole = assemble(
         problem,
         plan,

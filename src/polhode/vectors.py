@@ -10,8 +10,8 @@ from typing import Any, overload
 
 import numpy as np
 
-from polhode.core import quat, vec
-from polhode.core.types import Quat, Vec3
+from polhode.kernels.algebra import quat, vec
+from polhode.kernels.types import Quat, Vec3
 
 __all__ = ["clip", "cross", "dot", "quaternion_conjugate", "quaternion_product", "to_body", "to_space"]
 

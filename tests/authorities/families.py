@@ -21,7 +21,7 @@ from numba.extending import register_jitable
 from numpy.typing import NDArray
 
 import polhode as ph
-from polhode.core.types import Depends, Quat, Vec3
+from polhode.kernels.types import Depends, Quat, Vec3
 from polhode.torques import Torque
 from polhode.torques._torque import CustomTorque
 

@@ -6,8 +6,8 @@ from typing import Any
 import numpy as np
 from flint import arb
 
-from polhode import proven
-from polhode.free_jacobian import PAIRS
+from polhode.free import proven
+from polhode.free.jacobian_motion import PAIRS
 
 STEP = Fraction(1, 2**700)
 BITS = 2600

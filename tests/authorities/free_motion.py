@@ -2,7 +2,7 @@
 
 Legendre's integrals by Carlson's, in Arb (python-flint, with proven error bounds), and the amplitude by Gauss's
 transformation, in mpmath. Nothing is shared with polhode's kernels,
-which use theta functions and the smallest rotation instead of Euler angles. `tests/core/test_closed_form.py` checks
+which use theta functions and the smallest rotation instead of Euler angles. `tests/kernels/test_closed_form.py` checks
 this module against an integration of the equations of motion.
 
 With axis 3 the one that the momentum circles, phi, theta, psi the Euler angles of the body about the momentum G:

@@ -14,8 +14,8 @@ import mpmath as mp
 import numpy as np
 
 import polhode as ph
-from polhode.compiled import program
-from polhode.core import closed_form
+from polhode.compiler import program
+from polhode.kernels.free import closed_form
 from tests.authorities import free_motion
 from tests.authorities.high_precision import rotation
 

@@ -16,8 +16,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 import polhode as ph
-from polhode.core.types import Depends, Quat, UserTorque, Vec3
-from polhode.core.vec import cross
+from polhode.kernels.algebra.vec import cross
+from polhode.kernels.types import Depends, Quat, UserTorque, Vec3
 from polhode.problem import Problem
 from polhode.torques import Torque
 from polhode.torques._torque import CustomTorque

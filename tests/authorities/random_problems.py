@@ -21,8 +21,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 import polhode as ph
-from polhode.core.types import Depends, Quat, Vec3
-from polhode.core.vec import cross
+from polhode.kernels.algebra.vec import cross
+from polhode.kernels.types import Depends, Quat, Vec3
 from polhode.torques import Torque
 from polhode.torques._torque import CustomTorque
 

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 import polhode as ph
-from polhode.core.types import Quat, Vec3
+from polhode.kernels.types import Quat, Vec3
 
 BODY, TOP = ph.Body([1.0, 2.0, 2.7]), ph.HeavyTop(1.0)
 COUNT = 2500

@@ -94,7 +94,7 @@ def check(store: Path, other: dict[str, Any], expected: dict[str, Any], what: st
 
 @pytest.fixture(autouse=True)
 def at_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    from polhode.cluster import plan
+    from polhode.api import plan
 
     monkeypatch.setattr(plan, "ARRAYS_SECONDS", 0.0)
 

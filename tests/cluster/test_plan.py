@@ -242,7 +242,7 @@ def test_what_another_process_has_put_into_arrays_is_kept(tmp_path: Path) -> Non
     plan = planned(tmp_path / "x.zarr", reduce=WANTED)
     found = plan.run()
     assert found is not None
-    create_arrays(plan.store, plan.manifest, worker.Engine.of(plan.asked, plan.manifest, 1))
+    create_arrays(plan.store, plan.manifest, worker.PartEngine.of(plan.asked, plan.manifest, 1))
     assert plan.verify() == []
     assert plan.result().equals(found)
 
@@ -354,7 +354,7 @@ def test_store_of_another_plan_is_refused(tmp_path: Path) -> None:
 
 
 def test_arrays_of_a_killed_planner_are_made(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from polhode.cluster import plan as module
+    from polhode.api import plan as module
 
     def killed(*_: Any) -> None:
         raise KeyboardInterrupt
@@ -402,14 +402,14 @@ def test_worker_with_another_version_is_refused_by_name(tmp_path: Path, monkeypa
 
 def test_worker_with_other_bits_is_refused_by_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     plan = planned(tmp_path / "x.zarr")
-    run = worker.Engine.run
+    run = worker.PartEngine.run
 
     def other(self: Any, bodies: range, starts: Any = None) -> Any:
         made = run(self, bodies, starts)
         made.arrays["omega"][1][3, 1, 0] = np.nextafter(made.arrays["omega"][1][3, 1, 0], 9.0)
         return made
 
-    monkeypatch.setattr(worker.Engine, "run", other)
+    monkeypatch.setattr(worker.PartEngine, "run", other)
     monkeypatch.setattr(worker, "_mine", threading.local())
     with pytest.raises(ph.cluster.WorkerRefused, match=r"makes other bits than the plan for the first 64 bodies"):
         plan.run()

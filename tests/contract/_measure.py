@@ -13,13 +13,13 @@ import numpy as np
 import pytest
 
 import polhode as ph
-from polhode.core.flows import principal_torque
-from polhode.core.quat import multiply
-from polhode.core.types import Params, Scales, State
-from polhode.core.variable import Reversible
-from polhode.integration.loop import as_kernels_see, solve
+from polhode.kernels.algebra.quat import multiply
+from polhode.kernels.steps.flows import principal_torque
+from polhode.kernels.steps.variable_steps import Reversible
+from polhode.kernels.types import Params, Scales, State
 from polhode.methods import Keeps, Method, catalogue
 from polhode.problem import Plan, Problem
+from polhode.run.integration import as_kernels_see, solve
 from tests.authorities import Floats, generic_records
 from tests.authorities.problems import PROBLEMS, Recipe
 

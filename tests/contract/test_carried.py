@@ -9,8 +9,8 @@ import pytest
 from scipy.integrate import solve_ivp
 
 import polhode as ph
-from polhode._arrays import Floats
 from polhode.methods import Method, catalogue
+from polhode.support.arrays import Floats
 
 MOMENTS, OMEGA, STATE, SPAN = np.array([1.0, 1.7, 2.2]), [0.7, -0.4, 0.9], [0.3, -0.2], 2.0
 METHODS = list(catalogue().values())

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from polhode.core.compose import suzuki, triple_jump
+from polhode.kernels.steps.compose import suzuki, triple_jump
 from polhode.methods import Keeps, Method, catalogue, compose
 from tests.authorities.problems import RECIPES
 from tests.contract._measure import errors, observed_order, pairs

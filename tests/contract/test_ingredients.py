@@ -17,9 +17,9 @@ import pytest
 from scipy.integrate import solve_ivp
 
 import polhode as ph
-from polhode._arrays import Floats
 from polhode.fmu import BodyUnit
 from polhode.scenario import ScenarioError, check_scenario, load_scenario
+from polhode.support.arrays import Floats
 from polhode.torques import Torque
 from tests.contract import ingredients
 from tests.contract.ingredients import BODY

@@ -9,13 +9,13 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
-from polhode.core.adams import Adams
-from polhode.core.compose import Splitting
-from polhode.core.dmv import MoserVeselov
-from polhode.core.flows import kick, principal_torque, spin1, spin2, spin3
-from polhode.core.types import Depends, State
-from polhode.integration.loop import SimulationFailed
+from polhode.kernels.compared.moser_veselov import MoserVeselov
+from polhode.kernels.steps.adams_steps import Adams
+from polhode.kernels.steps.compose import Splitting
+from polhode.kernels.steps.flows import kick, principal_torque, spin1, spin2, spin3
+from polhode.kernels.types import Depends, State
 from polhode.methods import Keeps, Method
+from polhode.run.integration import SimulationFailed
 from tests.authorities.problems import PROBLEMS, RECIPES, Recipe
 from tests.contract._measure import EPS, OneStep, defects, reversal_defect, states, symplectic_defect
 

@@ -4,8 +4,8 @@ from typing import Any
 
 import pytest
 
-from polhode.core.adams import Adams
-from polhode.core.polished import PolishedSplitting
+from polhode.kernels.steps.adams_steps import Adams
+from polhode.kernels.steps.compensated import CompensatedSplitting
 from polhode.methods import Method, catalogue, find
 from tests.authorities.problems import RECIPES
 from tests.contract._measure import HIGHEST_ORDER, accepted, errors, floor_of, observed_order
@@ -25,7 +25,7 @@ def variants() -> list[Method]:
 
 def measured(method: Method) -> Any:
     """All polished splittings are made by the same code: two of them are measured every time."""
-    others = isinstance(method.scheme, PolishedSplitting) and method.bare_name not in ("Strang", "ABA864")
+    others = isinstance(method.scheme, CompensatedSplitting) and method.bare_name not in ("Strang", "ABA864")
     return pytest.param(method, id=method.name, marks=[pytest.mark.evidence] if others else [])
 
 

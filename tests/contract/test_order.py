@@ -7,9 +7,9 @@ import numpy as np
 import pytest
 
 import polhode as ph
-from polhode.core.adams import Adams
-from polhode.integration.loop import SimulationFailed
+from polhode.kernels.steps.adams_steps import Adams
 from polhode.methods import Method, catalogue
+from polhode.run.integration import SimulationFailed
 from tests.authorities import paper_case, paper_records
 from tests.contract._measure import (
     COARSEST,

@@ -16,7 +16,7 @@ import pytest
 from scipy.integrate import solve_ivp
 
 import polhode as ph
-from polhode.core.adams import Adams
+from polhode.kernels.steps.adams_steps import Adams
 from polhode.methods import Keeps, Method, catalogue, find
 from tests.authorities import Floats
 from tests.authorities.problems import RECIPES, Recipe

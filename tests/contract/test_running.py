@@ -8,13 +8,13 @@ import numpy as np
 import pytest
 
 import polhode as ph
-from polhode.core.adams import Adams
-from polhode.core.types import Depends, Quat, UserTorque, Vec3
-from polhode.integration.fixed import FixedSteps
-from polhode.integration.variable import VariableSteps
+from polhode.kernels.steps.adams_steps import Adams
+from polhode.kernels.types import Depends, Quat, UserTorque, Vec3
 from polhode.methods import Method, catalogue
+from polhode.run.rows_fixed import FixedSteps
+from polhode.run.rows_variable import VariableSteps
+from polhode.text.cards import cost
 from polhode.torques import Torque
-from polhode.views.cards import cost
 from tests.authorities import paper_case, paper_records
 from tests.authorities.problems import PROBLEMS
 from tests.contract._measure import EPS, accepted, compiled_run, interpreted, matrices, of_today, pairs, run

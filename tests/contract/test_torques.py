@@ -13,10 +13,10 @@ from pydantic import TypeAdapter
 
 import polhode as ph
 from polhode.body import Body
-from polhode.compiled import program
-from polhode.core.ops import view
-from polhode.core.quat import multiply, to_space
-from polhode.core.types import Depends, Quat, Vec3
+from polhode.compiler import program
+from polhode.kernels.algebra.quat import multiply, to_space
+from polhode.kernels.ops import view
+from polhode.kernels.types import Depends, Quat, Vec3
 from polhode.torques import Torque, catalogue
 
 EPS = float(np.finfo(float).eps)

@@ -47,7 +47,9 @@ def test_the_torque(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_the_package() -> None:
-    """What the page shows of a package is in the example, value for value; tests/test_entry_points.py installs it."""
+    """What the page shows of a package is in the example, value for value; tests/support/test_plugins.py installs
+    it.
+    """
     shown = re.findall(r"```toml\n(.*?)```", PAGE, re.DOTALL)
     assert len(shown) == 1
     example = tomllib.loads((ROOT / "tests" / "plugin_package" / "pyproject.toml").read_text("utf-8"))

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from polhode.views import page_show
-from tests.views.page_tools import data_in, products  # noqa: F401
+from polhode.page import display
+from tests.page.page_tools import data_in, products  # noqa: F401
 
 PAGE = (Path(__file__).parents[2] / "docs" / "howto" / "page.md").read_text("utf-8")
 BLOCKS = re.findall(r"```py\n(.*?)```", PAGE, re.DOTALL)
@@ -21,7 +21,7 @@ def test_the_examples(here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         opened.append(address)
         return True
 
-    monkeypatch.setattr(page_show, "open_browser", open_browser)
+    monkeypatch.setattr(display, "open_browser", open_browser)
     monkeypatch.setattr("tempfile.tempdir", str(here))
     names: dict[str, Any] = {"__name__": "page"}
     for block in BLOCKS:

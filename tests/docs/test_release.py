@@ -49,7 +49,7 @@ def cells(page: str) -> list[str]:
 
 
 def run(page: str) -> dict[str, Any]:
-    """Runs the cells of a notebook, but for those of the shell, which tests/test_examples.py runs."""
+    """Runs the cells of a notebook, but for those of the shell, which tests/cli/test_examples.py runs."""
     import matplotlib.pyplot as plt
 
     names: dict[str, Any] = {"__name__": page}

@@ -13,10 +13,11 @@ from scipy.spatial.transform import Rotation
 from xarray import open_dataset
 
 import polhode as ph
-from polhode.core.exact import effort
-from polhode.core.types import Depends, Params, Quat, Rotor, Scales, State, Vec3
-from polhode.ensembles import batch, ensemble, result
+from polhode.api import ensemble
+from polhode.ensembles import batch, result
 from polhode.ensembles.initial import Starts
+from polhode.kernels.free.exact_flow import effort
+from polhode.kernels.types import Depends, Inertia, Params, Quat, Scales, State, Vec3
 from polhode.methods import find
 from tests.contract._measure import interpreted
 
@@ -276,7 +277,7 @@ def test_a_loop_of_kicks_changes_no_bit() -> None:
         ends = []
         for packed in (False, True):
             stepper = scheme.bind(pull, Depends.POSITION | Depends.TIME, scales._replace(packed=packed))
-            body, p = Rotor((2.0, 2.0, 1.0), (0.5, 0.5, 1.0)), Params((), (1.0, 0.0, 0.0, 0.0), (-9.0, 9.0))
+            body, p = Inertia((2.0, 2.0, 1.0), (0.5, 0.5, 1.0)), Params((), (1.0, 0.0, 0.0, 0.0), (-9.0, 9.0))
             ends.append(stepper.step(body, p, 1.0, State((1.0, 0.0, 0.0, 0.0), (0.3, 0.4, 1.0)), 0.7, ()))
             looped = "kicks" in stepper.step.__code__.co_names
             assert looped == packed
@@ -290,7 +291,7 @@ def test_what_the_most_demanding_body_asks() -> None:
     for body, rate in zip(BODIES, RATES, strict=True):
         i1, i2, i3 = body.moments.tolist()
         m1, m2, m3 = (body.momentum(rate) @ body.axes).tolist()
-        each.append(effort(Rotor((i1, i2, i3), (1 / i1, 1 / i2, 1 / i3)), (m1, m2, m3)))
+        each.append(effort(Inertia((i1, i2, i3), (1 / i1, 1 / i2, 1 / i3)), (m1, m2, m3)))
     assert np.transpose(batch.efforts(starts.whole)) == pytest.approx(np.array(each))
     assert batch.Survey.of(starts).others.effort == pytest.approx(np.max(each, axis=0))
 

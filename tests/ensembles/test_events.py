@@ -9,7 +9,7 @@ import pytest
 from xarray import open_dataset
 
 import polhode as ph
-from polhode.ensembles import watched
+from polhode.ensembles import events
 
 BODY = ph.Body([1.0, 1.75, 2.5])
 TOP = ph.HeavyTop(1.5, point=(0.375, -0.25, 0.875))
@@ -59,8 +59,8 @@ def test_the_same_as_one_by_one(method: str, monkeypatch: pytest.MonkeyPatch) ->
         assert np.array_equal(many[k].t, one.t)
         assert np.isnan(many.quaternion[k, one.t.size :]).all()
         assert many[k].message == one.message
-    monkeypatch.setattr(watched, "BODIES_TOGETHER", 2)
-    monkeypatch.setattr(watched, "LOOKS_TOGETHER", 30)
+    monkeypatch.setattr(events, "BODIES_TOGETHER", 2)
+    monkeypatch.setattr(events, "LOOKS_TOGETHER", 30)
     check_same(ph.ensemble(BODY, TOP, **MOTIONS, **given, threads=1), alone, 1e-6 if "DOP" in method else 1e-12)
 
 
@@ -132,7 +132,7 @@ def test_reductions_and_files(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("problem", [KeyError("gone"), KeyboardInterrupt()], ids=["raises", "Ctrl-C"])
 def test_what_stops_the_looks_loses_nothing(problem: BaseException, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(watched, "BODIES_TOGETHER", 2)
+    monkeypatch.setattr(events, "BODIES_TOGETHER", 2)
     calls = [0]
 
     def height(t: float, q: Any, w: Any) -> float:

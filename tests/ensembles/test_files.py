@@ -9,8 +9,8 @@ import pytest
 from xarray import open_dataset
 
 import polhode as ph
-from polhode.core.types import Quat, Vec3
-from polhode.io.netcdf import BadFile
+from polhode.files.netcdf import BadFile
+from polhode.kernels.types import Quat, Vec3
 from polhode.samples import Normal
 
 TILTED = [

@@ -9,9 +9,10 @@ import pytest
 from xarray import open_dataset
 
 import polhode as ph
-from polhode.core.types import Quat, Vec3
-from polhode.ensembles import accumulators, ensemble
+from polhode.api import ensemble
+from polhode.ensembles import accumulators
 from polhode.ensembles.accumulators import Quantiles
+from polhode.kernels.types import Quat, Vec3
 from tests.contract._measure import interpreted
 
 BODY, TOP = ph.Body([1.0, 2.0, 2.7]), ph.HeavyTop(1.0)

@@ -7,9 +7,11 @@ import numpy as np
 import pytest
 
 import polhode as ph
-from polhode.core.status import Status
-from polhode.core.types import Quat, Vec3
-from polhode.ensembles import ensemble, pilots, refine
+from polhode.api import ensemble
+from polhode.ensembles import levels as refine
+from polhode.ensembles import pilots
+from polhode.kernels.status import Status
+from polhode.kernels.types import Quat, Vec3
 from tests.contract._measure import interpreted
 
 BODY = ph.Body([1.0, 1.4, 2.1])
@@ -238,7 +240,7 @@ def test_interruption_between_two_runs_keeps_what_there_is(monkeypatch: pytest.M
     def stop(*_: Any) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("polhode.tolerance.refine.next_try", stop)
+    monkeypatch.setattr("polhode.accuracy.refinement.next_try", stop)
     with interpreted(), pytest.raises(ph.EnsembleInterrupted) as caught:
         ph.ensemble(BODY, STRONG, omega=RATES[4:6], t_span=(0.0, 1.0), rtol=1e-4, method="MR2")
     assert np.isfinite(caught.value.ensemble.error_estimate).all()

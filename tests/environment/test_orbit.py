@@ -12,8 +12,8 @@ from scipy.integrate import solve_ivp
 
 import polhode as ph
 from polhode import environment
-from polhode.core.kepler import eccentric_anomaly
 from polhode.environment import EARTH_MU, Orbit, OrbitTable, Path
+from polhode.kernels.algebra.kepler import eccentric_anomaly
 
 LONG = Orbit(2.6e7, 0.74, 63.4, 200.0, 270.0, true_anomaly_deg=-130.0, epoch=50.0)
 

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from polhode.compiled import program
-from tests.core.elementary_truth import CASES, Case, worst
+from polhode.compiler import program
+from tests.kernels.elementary_truth import CASES, Case, worst
 
 pytestmark = pytest.mark.evidence
 

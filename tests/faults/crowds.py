@@ -3,8 +3,8 @@
 import json
 import sys
 
-from polhode.compiled import native
-from tests.compiled.fresh import REPORT
+from polhode.compiler import programs
+from tests.compiler.fresh import REPORT
 from tests.faults.signals import WARM
 from tests.faults.trial import Bench, Tally, trial
 
@@ -24,14 +24,14 @@ def eight_at_once(bench: Bench, size: int, tally: Tally) -> None:
         started = [bench.fresh.start(*text, POLHODE_CACHE_DIR=str(cache)) for _ in range(8)]
         ends = {bench.fresh.finish(process)["end"] for process in started}
         files = list(cache.iterdir())
-        held = len(ends) == 1 and len(files) == 1 and native._read(files[0]) is not None
+        held = len(ends) == 1 and len(files) == 1 and programs._read(files[0]) is not None
         tally.add(held, f"{ends}, {files}")
 
 
 THREADS = """
 import random, sys, threading
 import numpy as np
-from polhode.compiled import program
+from polhode.compiler import program
 chance, lost = random.Random(int(sys.argv[2])), []
 def made(c):
     def kernel(x, n):
@@ -67,7 +67,7 @@ FORKS = """
 import os, random, signal, sys, threading, time, warnings
 warnings.simplefilter("ignore", DeprecationWarning)  # of forks beside threads, which is what is tried here
 import numpy as np
-from polhode.compiled import program
+from polhode.compiler import program
 chance, lost = random.Random(int(sys.argv[2])), []
 def made(c):
     def kernel(x, n):

@@ -7,8 +7,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from polhode.compiled import native
-from tests.compiled.fresh import REPORT
+from polhode.compiler import programs
+from tests.compiler.fresh import REPORT
 from tests.faults.signals import KERNEL, WARM
 from tests.faults.trial import Bench, Tally, trial
 
@@ -86,7 +86,7 @@ def full_caches(bench: Bench, size: int, tally: Tally) -> None:
         room = int(8000 * bench.chance.random() ** 2)
         found = bench.fresh.script("no_room.py", str(room), PYTHONDONTWRITEBYTECODE="1")
         files = list(bench.fresh.cache.iterdir())
-        held = all(f.suffix == ".code" and native._read(f) is not None for f in files)
+        held = all(f.suffix == ".code" and programs._read(f) is not None for f in files)
         tally.add(found["right"] and held, f"{room} bytes: {found}, {files}")
 
 
@@ -133,12 +133,12 @@ def damaged(whole: bytes, chance: random.Random) -> bytes:
 )  # fmt: skip
 def damaged_programs(bench: Bench, size: int, tally: Tally) -> None:
     file = bench.folder / "program.code"
-    native._write(file, native._Code("symbol", ("sin", "cos"), bench.chance.randbytes(6000)))
+    programs._write(file, programs._Code("symbol", ("sin", "cos"), bench.chance.randbytes(6000)))
     whole = file.read_bytes()
-    assert native._read(file) is not None
+    assert programs._read(file) is not None
     for _ in range(size):
         file.write_bytes(made := damaged(whole, bench.chance))
-        tally.add(made == whole or native._read(file) is None, f"{len(made)} of {len(whole)} bytes")
+        tally.add(made == whole or programs._read(file) is None, f"{len(made)} of {len(whole)} bytes")
 
 
 @trial("a damaged program in the cache of a new process", "it is compiled again, and is right", short=0, full=10)
@@ -150,7 +150,7 @@ def damaged_caches(bench: Bench, size: int, tally: Tally) -> None:
     for _ in range(size):
         file.write_bytes(damaged(whole, bench.chance))
         found = bench.fresh.script("compile.py")
-        tally.add(found["right"] and native._read(file) is not None, found)
+        tally.add(found["right"] and programs._read(file) is not None, found)
 
 
 def _rows(solution: Any) -> tuple[bytes, ...]:

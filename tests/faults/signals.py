@@ -4,13 +4,13 @@ import json
 import signal
 import time
 
-from polhode.compiled import native
-from tests.compiled.fresh import REPORT
+from polhode.compiler import programs
+from tests.compiler.fresh import REPORT
 from tests.faults.trial import Bench, Tally, trial
 
 KERNEL = """
 import numpy as np
-from polhode.compiled import program
+from polhode.compiler import program
 def kernel(x, n):
     for i in range(n):
         x[i] = 2.0 * x[i] + 1.0
@@ -41,7 +41,7 @@ report(arrived=arrived, right=right(), took=took)
 """
 
 
-WARM = {"POLHODE_CACHE_DIR": str(native.cache_directory())}
+WARM = {"POLHODE_CACHE_DIR": str(programs.cache_directory())}
 """The environment of a process that is to have all programs at once: the cache of this one."""
 
 

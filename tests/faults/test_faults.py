@@ -15,7 +15,7 @@ PARTS = (signals, disk, crowds, fuzz, properties)
 
 
 def nothing_is_lost(wanted: Trial, size: int, seed: int, folder: Path) -> None:
-    if wanted.name == "damaged_results" and importlib.util.find_spec("polhode.io.checksum") is None:
+    if wanted.name == "damaged_results" and importlib.util.find_spec("polhode.files.checksum") is None:
         pytest.skip("results have no checksum yet")
     tally = attempt(wanted, size, seed, folder)
     assert tally.tried > 0

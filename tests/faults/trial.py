@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import NamedTuple
 
-from tests.compiled.fresh import Fresh
+from tests.compiler.fresh import Fresh
 
 MOST_NOTES = 20
 """The losses that are described; the others are counted."""

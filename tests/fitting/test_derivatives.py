@@ -6,11 +6,11 @@ from scipy.integrate import solve_ivp
 from scipy.spatial.transform import Rotation
 
 import polhode as ph
-from polhode._arrays import inverse, product, turn_of, vector_of
 from polhode.fitting.data import measurements
-from polhode.fitting.motion import ExactMotions
-from polhode.fitting.parameters import Sizes, Trial, parameters
+from polhode.fitting.parameters import NaturalSizes, Trial, parameters
 from polhode.fitting.residuals import Residuals, first_steps, with_turned
+from polhode.fitting.trial_motions import ExactMotions
+from polhode.support.arrays import inverse, product, turn_of, vector_of
 
 MOMENTS, OMEGA = np.array([1.0, 2.0, 2.5]), np.array([0.3, 1.0, 0.2])
 
@@ -44,7 +44,7 @@ def test_differences_are_good_to_eight_digits() -> None:
     wanted = parameters(["moments", "omega"], body, None)
     data = measurements({"t": t, "omega": np.zeros((50, 3)), "sigma_omega": 1.0}).with_sigma(np.ones(3), np.ones(3))
     trial = Trial(body, OMEGA, np.array([1.0, 0.0, 0.0, 0.0]), None)
-    sizes = Sizes(1.1, 2.5)
+    sizes = NaturalSizes(1.1, 2.5)
     residuals = Residuals(data, wanted, trial, sizes, ExactMotions(), first_steps(wanted, trial, sizes, t))
     made = residuals.jacobian(np.zeros(6)).reshape(50, 3, 6)
     truth = sensitivities(t)

@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 
 import polhode as ph
-from polhode.core.adams import bashforth, moulton
-from polhode.integration.loop import SimulationFailed
+from polhode.kernels.steps.adams_steps import bashforth, moulton
 from polhode.methods import find
+from polhode.run.integration import SimulationFailed
 from tests.contract._measure import EPS, interpreted, matrices
 
 ORDERS = {"A8": 8, "A10": 10, "A12": 12}

@@ -11,9 +11,9 @@ import numpy as np
 import pytest
 
 import polhode as ph
-from polhode.compiled import compiles
-from polhode.core.located import padded
-from polhode.core.variable import Adaptive
+from polhode.compiler import compiles
+from polhode.kernels.steps.branch_steps import padded
+from polhode.kernels.steps.variable_steps import Adaptive
 from polhode.methods import find
 from polhode.torques import Torque
 
@@ -166,9 +166,12 @@ def test_a_continued_run_remembers_its_side() -> None:
 def test_a_padded_memory_changes_nothing() -> None:
     stepper = Adaptive().bind(lambda body, p, t, s: (0.1, 0.0, 0.0), thruster.depends)
     longer = padded(stepper, 14)
-    from polhode.core.types import Params, Rotor, State
+    from polhode.kernels.types import Inertia, Params, State
 
-    body, p = Rotor((1.0, 1.2, 1.5), (1.0, 1 / 1.2, 1 / 1.5)), Params((), (1.0, 0.0, 0.0, 0.0), (0.0, 1.0), (1e-9, 0.0))
+    body, p = (
+        Inertia((1.0, 1.2, 1.5), (1.0, 1 / 1.2, 1 / 1.5)),
+        Params((), (1.0, 0.0, 0.0, 0.0), (0.0, 1.0), (1e-9, 0.0)),
+    )
     s = State((1.0, 0.0, 0.0, 0.0), (0.1, 0.2, 0.3))
     one, many = stepper.start(body, p, 0.0, s), longer.start(body, p, 0.0, s)
     assert len(many) == 14

@@ -14,8 +14,8 @@ import mpmath
 import numpy as np
 import pytest
 
-from polhode.core import coefficients as table
-from polhode.core.coefficients import Alternating, Row
+from polhode.kernels.steps import coefficients as table
+from polhode.kernels.steps.coefficients import Alternating, Row
 
 Words = dict[str, Any]
 Weights = Mapping[str, int]

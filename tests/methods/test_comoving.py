@@ -8,14 +8,14 @@ import numpy as np
 import pytest
 
 import polhode as ph
-from polhode._simulate import checked_arguments
-from polhode.core.comoving import comoving, size_and_direction
-from polhode.core.compose import Increments
-from polhode.core.gauss import gauss
-from polhode.core.trig import sine_cosine
+from polhode.accuracy import character, search
+from polhode.api.simulate import checked_arguments
+from polhode.kernels.algebra.trig import sine_cosine
+from polhode.kernels.steps.comoving import comoving, size_and_direction
+from polhode.kernels.steps.compose import Increments
+from polhode.kernels.steps.gauss_collocation import gauss
 from polhode.methods import find
 from polhode.methods.gauss import in_motion
-from polhode.tolerance import character, search
 from tests.contract._measure import EPS, interpreted
 
 MOMENTS = {1: (1.0, 5.0, 5.0), 2: (5.0, 1.0, 5.0), 3: (5.0, 5.0, 1.0)}

@@ -8,13 +8,13 @@ import numpy as np
 import pytest
 
 import polhode as ph
-from polhode.core.correctors import AHEAD, SPACING, Corrected, bernoulli, passage, weights
-from polhode.core.flows import ahead, principal_torque
-from polhode.core.quat import turn
-from polhode.core.types import Params, Rotor, State
-from polhode.integration import loop
-from polhode.integration.loop import SimulationFailed
+from polhode.kernels.algebra.quat import turn
+from polhode.kernels.steps.correctors import AHEAD, SPACING, CorrectedSplitting, bernoulli, passage, weights
+from polhode.kernels.steps.flows import ahead, principal_torque
+from polhode.kernels.types import Inertia, Params, State
 from polhode.methods import catalogue, find
+from polhode.run import integration
+from polhode.run.integration import SimulationFailed
 from tests.contract._measure import EPS, interpreted
 from tests.methods.test_coefficients import ROUNDED, discrepancies
 
@@ -68,7 +68,7 @@ def walk(order: int, spacing: float, *, squares: bool = False) -> list[dict[str,
         return flow
 
     nowhere = State((1.0, 0.0, 0.0, 0.0), (0.0, 0.0, 0.0))
-    body, p = Rotor((1.0, 1.0, 1.0), (1.0, 1.0, 1.0)), Params((), (1.0, 0.0, 0.0, 0.0), (-math.inf, math.inf))
+    body, p = Inertia((1.0, 1.0, 1.0), (1.0, 1.0, 1.0)), Params((), (1.0, 0.0, 0.0, 0.0), (-math.inf, math.inf))
     flows = (note("A"), note("B"), ahead if squares else None)
     passage(*flows, order, spacing, unscaled=False)(body, p, 0.0, nowhere, 1.0)
     return steps
@@ -134,7 +134,7 @@ def test_every_choice_has_a_corrector() -> None:
     assert option.choices == (0, *ORDERS)
     for n in ORDERS:
         made = find("Strang", corrector=n)
-        assert isinstance(made.scheme, Corrected)
+        assert isinstance(made.scheme, CorrectedSplitting)
         assert made.generalised_order == (n + 1, 2)
         assert made.scheme.composed((0.5, 0.5)) == find("Strang").scheme.composed((0.5, 0.5))
         assert find(MODIFIED, corrector=n).generalised_order == (n + 1, 4)
@@ -176,7 +176,7 @@ def test_a_torque_ahead_is_a_gradient_up_to_the_second_order() -> None:
     What is left is quadratic in the way ahead, k n = eps h^2: so a kick is symplectic up to eps^3 h^4.
     """
     torque = ahead(principal_torque(weight(1.0).torque_kernel, tilted=False, windowed=False))
-    rotor = Rotor(tuple(BODY.moments), tuple(1 / BODY.moments))
+    rotor = Inertia(tuple(BODY.moments), tuple(1 / BODY.moments))
     p = Params(np.array(weight(1.0).parameters(BODY)), (1.0, 0.0, 0.0, 0.0), (-math.inf, math.inf))
 
     def defect(k: float) -> float:
@@ -228,8 +228,8 @@ def test_output_does_not_change_the_run() -> None:
 
 def test_chunks_do_not_change_the_run(monkeypatch: pytest.MonkeyPatch) -> None:
     whole = compiled_run(C17, 0.5, weight(1e-2), every=3)
-    monkeypatch.setattr(loop, "CHUNK_SECONDS", 0.0)
-    monkeypatch.setattr(loop, "FIRST_EVALUATIONS", 1)
+    monkeypatch.setattr(integration, "CHUNK_SECONDS", 0.0)
+    monkeypatch.setattr(integration, "FIRST_EVALUATIONS", 1)
     pieces = compiled_run(C17, 0.5, weight(1e-2), every=3)
     assert np.array_equal(whole.momentum, pieces.momentum)
     assert np.array_equal(whole.quaternion, pieces.quaternion)

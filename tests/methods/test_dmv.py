@@ -13,12 +13,12 @@ import numpy as np
 import pytest
 
 import polhode as ph
-from polhode.core import status as codes
-from polhode.core.dmv import invariants, other_moments, other_step, solved
-from polhode.core.dmv_series import SIGMA, D, S, Table
-from polhode.core.types import Rotor, Vec3
-from polhode.integration.loop import SimulationFailed
+from polhode.kernels import status as codes
+from polhode.kernels.compared.moser_veselov import invariants, other_moments, other_step, solved
+from polhode.kernels.compared.moser_veselov_series import SIGMA, D, S, Table
+from polhode.kernels.types import Inertia, Vec3
 from polhode.methods import Keeps, Method, find
+from polhode.run.integration import SimulationFailed
 from tests.authorities import Floats, paper_case, paper_records
 from tests.authorities.problems import PROBLEMS, RECIPES
 from tests.contract._measure import (
@@ -191,7 +191,7 @@ def test_series_of_step_and_moments_agree() -> None:
 def test_moments_are_computed_to_the_last_bit(order: int) -> None:
     """Against the series in exact arithmetic: one rounding of the result, and eps times the correction."""
     inertia, m, h = (1.0, 1.75, 2.5), (0.9, -0.7, 1.1), 0.25
-    body = Rotor(inertia, (1 / inertia[0], 1 / inertia[1], 1 / inertia[2]))
+    body = Inertia(inertia, (1 / inertia[0], 1 / inertia[1], 1 / inertia[2]))
     H, C = invariants(body, m)
     moments, step, status = other_moments(order)(body, H, C, h)
     a = [1 / Fraction(i) for i in inertia]
@@ -205,7 +205,7 @@ def test_moments_are_computed_to_the_last_bit(order: int) -> None:
 
 def test_step_is_the_series_inverted() -> None:
     """h' (1 + SIGMA(h')) = h up to the terms left out."""
-    body = Rotor((1.0, 1.75, 2.5), (1.0, 1 / 1.75, 0.4))
+    body = Inertia((1.0, 1.75, 2.5), (1.0, 1 / 1.75, 0.4))
     H, C = invariants(body, (0.9, -0.7, 1.1))
     sigma = evaluated(SIGMA, [1 / Fraction(i) for i in body.inertia], Fraction(H), Fraction(C))
     for order in (4, 6):

@@ -9,10 +9,19 @@ import numpy as np
 import pytest
 
 import polhode as ph
-from polhode.core.extrapolated import COMPANION, NEVER, RUN, Extrapolated, Layout, factor_of, tables, weights
-from polhode.core.types import Depends, Params, State
-from polhode.integration.binding import Binding
-from polhode.integration.loop import as_kernels_see
+from polhode.kernels.steps.extrapolation import (
+    COMPANION,
+    NEVER,
+    RUN,
+    Extrapolated,
+    Layout,
+    factor_of,
+    tables,
+    weights,
+)
+from polhode.kernels.types import Depends, Params, State
+from polhode.run.binding import Binding
+from polhode.run.integration import as_kernels_see
 
 BODY = ph.Body([1.0, 2.0, 2.8])
 START: dict[str, Any] = {"omega": [0.3, 1.2, -0.8], "attitude": [0.8, 0.2, -0.4, 0.4]}

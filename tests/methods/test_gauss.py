@@ -9,12 +9,12 @@ import numpy as np
 import pytest
 
 import polhode as ph
-from polhode.compiled import program
-from polhode.core.compose import Increments
-from polhode.core.gauss import collocation, gauss
-from polhode.integration import binding
-from polhode.integration.loop import SimulationFailed
+from polhode.compiler import program
+from polhode.kernels.steps.compose import Increments
+from polhode.kernels.steps.gauss_collocation import collocation, gauss
 from polhode.methods import Keeps, Method, find
+from polhode.run import binding
+from polhode.run.integration import SimulationFailed
 from tests.authorities.problems import PROBLEMS, RECIPES
 from tests.contract._measure import EPS, compiled_run, observed_order
 from tests.contract.test_keeps import FREE, check

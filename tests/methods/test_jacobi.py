@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 
 import polhode as ph
-from polhode.core import status as codes
-from polhode.integration.loop import SimulationFailed
+from polhode.kernels import status as codes
 from polhode.methods import find
+from polhode.run.integration import SimulationFailed
 from tests.authorities import Floats, paper_case, paper_records
 from tests.contract._measure import EPS, compared, interpreted, matrices
 

@@ -6,10 +6,10 @@ from fractions import Fraction as F
 import numpy as np
 import pytest
 
-from polhode.core.quat import multiply
-from polhode.core.rotor import exponential
-from polhode.core.runge_kutta import followed
-from polhode.core.tableaux import (
+from polhode.kernels.algebra.quat import multiply
+from polhode.kernels.algebra.rotation import exponential
+from polhode.kernels.steps.explicit_runge_kutta import followed
+from polhode.kernels.steps.tableaux import (
     CLASSICAL,
     COMMUTATOR_FREE_4,
     CROUCH_GROSSMAN_3,
@@ -22,7 +22,7 @@ from polhode.core.tableaux import (
     crouch_grossman,
     underlying,
 )
-from polhode.core.types import Vec3
+from polhode.kernels.types import Vec3
 from polhode.methods import find
 from tests.authorities.problems import PROBLEMS
 from tests.contract._measure import EPS, errors, run

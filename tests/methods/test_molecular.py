@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 import polhode as ph
-from polhode.core.flows import principal_torque
-from polhode.core.types import State
+from polhode.kernels.steps.flows import principal_torque
+from polhode.kernels.types import State
 from polhode.methods import find
 from tests.authorities import Floats
 from tests.authorities.problems import PROBLEMS

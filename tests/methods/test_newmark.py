@@ -7,10 +7,10 @@ import numpy as np
 import pytest
 
 import polhode as ph
-from polhode.core import status as codes
-from polhode.core.types import State
-from polhode.integration.loop import SimulationFailed
+from polhode.kernels import status as codes
+from polhode.kernels.types import State
 from polhode.methods import Method, find
+from polhode.run.integration import SimulationFailed
 from tests.authorities import paper_case
 from tests.authorities.problems import PROBLEMS
 from tests.contract._measure import EPS, OneStep, interpreted, matrices, run, states

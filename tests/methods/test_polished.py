@@ -7,9 +7,9 @@ import numpy as np
 import pytest
 
 import polhode as ph
-from polhode.core.polished import LOW, PolishedSplitting, gliding
-from polhode.core.status import OK, UNSOUND
-from polhode.core.types import Rotor, Scales, State
+from polhode.kernels.status import OK, UNSOUND
+from polhode.kernels.steps.compensated import LOW, CompensatedSplitting, gliding
+from polhode.kernels.types import Inertia, Scales, State
 from polhode.methods import find
 from tests.contract._measure import EPS, interpreted
 
@@ -46,7 +46,7 @@ def test_what_a_glide_keeps(shape: str, h: float) -> None:
     And it goes where the exact flow goes.
     """
     i = SHAPES[shape]
-    body = Rotor(i, (1 / i[0], 1 / i[1], 1 / i[2]))
+    body = Inertia(i, (1 / i[0], 1 / i[1], 1 / i[2]))
     glide = gliding(Scales(i, MOMENTUM, abs(h)), 1.0)
     s, low = State(ATTITUDE, MOMENTUM), (0.0,) * LOW
     before = in_space(*exactly(s, low))
@@ -72,7 +72,7 @@ def test_what_a_glide_keeps(shape: str, h: float) -> None:
 @pytest.mark.parametrize("shape", SHAPES)
 def test_glides_that_go_nowhere_or_too_far(shape: str) -> None:
     i = SHAPES[shape]
-    body, low = Rotor(i, (1 / i[0], 1 / i[1], 1 / i[2])), (0.0,) * LOW
+    body, low = Inertia(i, (1 / i[0], 1 / i[1], 1 / i[2])), (0.0,) * LOW
     glide = gliding(Scales(i, MOMENTUM, 1.0), 1.0)
     rest = State(ATTITUDE, (0.0, 0.0, 0.0))
     assert glide(body, rest, 1.0, low) == (rest, low, OK)  # type: ignore[arg-type]
@@ -123,9 +123,9 @@ def test_other_methods_and_torques_go_on_from_unit_quaternions(other: dict[str, 
 @pytest.mark.parametrize("unit", [1e-162, 1e-150, 1e140])
 def test_units_do_not_matter_to_symmetric_bodies(unit: float) -> None:
     i = (unit, unit, 1.4 * unit)
-    body = Rotor(i, (1 / i[0], 1 / i[1], 1 / i[2]))
+    body = Inertia(i, (1 / i[0], 1 / i[1], 1 / i[2]))
     m = (0.9 * unit, -0.7 * unit, 1.1 * unit)
-    small = Rotor((1.0, 1.0, 1.4), (1.0, 1.0, 1 / 1.4))
+    small = Inertia((1.0, 1.0, 1.4), (1.0, 1.0, 1 / 1.4))
     s, _, status = gliding(Scales(i, m, 0.5), 1.0)(body, State(ATTITUDE, m), 0.5, (0.0,) * LOW)  # type: ignore[arg-type]
     true, _, _ = gliding(Scales(small.inertia, MOMENTUM, 0.5), 1.0)(small, State(ATTITUDE, MOMENTUM), 0.5, (0.0,) * LOW)  # type: ignore[arg-type]
     assert status == OK
@@ -162,7 +162,7 @@ def test_ensembles_of_them() -> None:
 
 
 def test_compositions() -> None:
-    scheme = PolishedSplitting(find("Strang").scheme).composed((0.5, 0.5))  # type: ignore[arg-type]
+    scheme = CompensatedSplitting(find("Strang").scheme).composed((0.5, 0.5))  # type: ignore[arg-type]
     assert len(scheme.splitting.without_veers().stages) == 5
 
 

@@ -8,10 +8,10 @@ import pytest
 from scipy.spatial.transform import Rotation
 
 import polhode as ph
-from polhode.core.flows import principal_torque
-from polhode.core.radau import Radau
-from polhode.core.radau_tableau import radau_tableau
-from polhode.core.types import Depends, Params, Quat, Rotor, State, Vec3
+from polhode.kernels.steps.flows import principal_torque
+from polhode.kernels.steps.radau_collocation import Radau
+from polhode.kernels.steps.radau_tableau import radau_tableau
+from polhode.kernels.types import Depends, Inertia, Params, Quat, State, Vec3
 from polhode.methods import find
 from tests.contract._measure import interpreted
 
@@ -66,7 +66,7 @@ def test_order(nodes: int, counts: tuple[int, int], least: float) -> None:
 
     pull = principal_torque(torque, tilted=False, windowed=False)
     stepper = Radau(nodes).bind(pull, Depends.POSITION | Depends.TIME | Depends.RATE)
-    body, p = Rotor((1.0, 1.5, 2.0), (1.0, 1 / 1.5, 0.5)), Params((), (1.0, 0.0, 0.0, 0.0), (-1e9, 1e9), (1e-9, 0.0))
+    body, p = Inertia((1.0, 1.5, 2.0), (1.0, 1 / 1.5, 0.5)), Params((), (1.0, 0.0, 0.0, 0.0), (-1e9, 1e9), (1e-9, 0.0))
 
     def end(count: int) -> Any:
         assert stepper.exactly is not None

@@ -11,12 +11,12 @@ import pytest
 from scipy.integrate import solve_ivp
 from scipy.integrate._ivp import dop853_coefficients as hairer
 
-from polhode.core.compose import of_any_norm
-from polhode.core.dop853 import EVALUATIONS, Attempt, error_norm, pair
-from polhode.core.embedded import TSITOURAS_PAPAKOSTAS_86, VERNER_98, Pair, attempt_of
-from polhode.core.flows import principal_torque
-from polhode.core.states import Slope
-from polhode.core.tableaux import (
+from polhode.kernels.embedded import TSITOURAS_PAPAKOSTAS_86, VERNER_98, Pair, attempt_of
+from polhode.kernels.states import Slope
+from polhode.kernels.steps.compose import of_any_norm
+from polhode.kernels.steps.dop853 import EVALUATIONS, Attempt, error_norm, pair
+from polhode.kernels.steps.flows import principal_torque
+from polhode.kernels.steps.tableaux import (
     CLASSICAL,
     DORMAND_PRINCE,
     DORMAND_PRINCE_ERROR5,
@@ -29,7 +29,7 @@ from polhode.core.tableaux import (
     Row,
     Tableau,
 )
-from polhode.core.types import Params, Rotor, State, Vec3
+from polhode.kernels.types import Inertia, Params, State, Vec3
 from polhode.methods import find
 from tests.authorities import Floats
 from tests.authorities.problems import PROBLEMS
@@ -290,7 +290,7 @@ def test_steps_are_those_of_the_tableau(name: str, tableau: Tableau) -> None:
 def test_length_of_an_unscaled_quaternion_does_not_count() -> None:
     """Compensated runs let it go: the torque is that of its direction, and so is the step."""
 
-    def pull(body: Rotor, p: Params, t: float, s: State) -> Vec3:
+    def pull(body: Inertia, p: Params, t: float, s: State) -> Vec3:
         return (s.q[0], s.q[1], s.q[2])
 
     given = OneStep(PROBLEMS["weight"], find("RK4", compensated=True))

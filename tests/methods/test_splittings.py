@@ -9,13 +9,13 @@ import numpy as np
 import pytest
 
 import polhode as ph
-from polhode.core.exact import SERIES, finest, resolution
-from polhode.core.flows import free, kick
-from polhode.core.magnus import NODES, advance
-from polhode.core.near_symmetry import axisymmetric, triaxial
-from polhode.core.quat import multiply, to_body
-from polhode.core.types import Params, Quat, Rotor, Vec3
-from polhode.core.vec import cross
+from polhode.kernels.algebra.quat import multiply, to_body
+from polhode.kernels.algebra.vec import cross
+from polhode.kernels.compared.magnus import NODES, advance
+from polhode.kernels.compared.near_symmetry import axisymmetric, triaxial
+from polhode.kernels.free.exact_flow import SERIES, finest, resolution
+from polhode.kernels.steps.flows import free, kick
+from polhode.kernels.types import Inertia, Params, Quat, Vec3
 from polhode.methods import Method, find
 from polhode.methods.axes import ORDERS
 from tests.authorities import Floats
@@ -114,7 +114,7 @@ def test_exact_for_symmetric_bodies() -> None:
 
 def test_first_order_map_is_leapfrog_in_other_coordinates() -> None:
     """Half the perturbation before, and half of it taken back after: n steps of LS are n steps of TW1."""
-    body, h, s = Rotor(INERTIA, (1.0, 0.8, 0.5)), 0.1, next(states(1))
+    body, h, s = Inertia(INERTIA, (1.0, 0.8, 0.5)), 0.1, next(states(1))
     p = Params((), (1.0, 0.0, 0.0, 0.0), (-math.inf, math.inf))
     first, second = triaxial(body, p, 0.0, s, -0.5 * h), s
     for _ in range(20):
@@ -293,7 +293,7 @@ def test_steps_of_a_million_turns_fail_at_once(name: str, torque: ph.SinusoidalT
 @pytest.mark.parametrize("order", NODES)
 def test_cut_steps_are_uncut_steps(order: int) -> None:
     """A step of the coarsest resolution goes in pieces, one of the finest does not, and both have the same nodes."""
-    body = Rotor((1.0, 1.75, 2.5), (1.0, 1 / 1.75, 0.4))
+    body = Inertia((1.0, 1.75, 2.5), (1.0, 1 / 1.75, 0.4))
     m = (0.4, -0.3, 1.2)
     short = resolution(0.0, 0.0)
     (v, end), (v_cut, end_cut) = (advance(fine, NODES[order])(body, m, 0.6) for fine in (finest(), short))

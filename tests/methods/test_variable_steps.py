@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 
 import polhode as ph
-from polhode.core.types import Quat, Rotor, State, Vec3
-from polhode.integration import short_steps
+from polhode.kernels.types import Inertia, Quat, State, Vec3
 from polhode.methods import find
 from polhode.methods.variable import variable_steps
+from polhode.run import step_warnings
 from tests.contract._measure import interpreted
 
 TOP = ph.Body([5.0, 5.0, 1.0])
@@ -137,7 +137,7 @@ def test_reversible_steps_do_not_drift() -> None:
     assert error[half:].max() < 1.5 * error[:half].max()
 
 
-def fast(body: Rotor, torque: Vec3, s: State) -> float:
+def fast(body: Inertia, torque: Vec3, s: State) -> float:
     """A monitor of one's own."""
     return 1.0 + abs(torque[0]) + abs(torque[1])
 
@@ -153,7 +153,7 @@ def test_a_monitor_of_ones_own() -> None:
 
 
 def test_density_that_falls_too_fast_is_reported() -> None:
-    def jumpy(body: Rotor, torque: Vec3, s: State) -> float:
+    def jumpy(body: Inertia, torque: Vec3, s: State) -> float:
         return 1.0 if s.m[0] < 0.0 else 10.0
 
     with interpreted(), pytest.raises(ph.SimulationFailed, match="mine could not solve its step equation") as caught:
@@ -171,7 +171,7 @@ def braked(t: float, q: Quat, w: Vec3, p: Any) -> Vec3:
 
 
 def test_steps_that_are_absurdly_short_are_explained(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(short_steps, "LOOK_STEPS", 200)
+    monkeypatch.setattr(step_warnings, "LOOK_STEPS", 200)
     here: dict[str, Any] = {"omega": [0.3, 0.2, 0.8], "method": "DOP853(rtol=1e-10)"}
     told = "the torque braked jumps where the motion is"
     with interpreted(), pytest.warns(ph.ShortSteps, match=told) as warned:
@@ -185,7 +185,7 @@ def test_steps_that_are_absurdly_short_are_explained(monkeypatch: pytest.MonkeyP
 
 
 def test_steps_of_some_bodies_that_are_absurdly_short_are_told(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(short_steps, "LOOK_STEPS", 200)
+    monkeypatch.setattr(step_warnings, "LOOK_STEPS", 200)
     rates = [[0.3, 0.2, 0.1], [0.3, 0.2, 0.8]]  # the second is where the torque jumps
     given: dict[str, Any] = {"t_span": (0.0, 1e-5), "step": 1.0, "method": "DOP853(rtol=1e-10)"}
     with interpreted(), pytest.warns(ph.ShortSteps, match="of some bodies, steps of DOP853") as warned:
@@ -201,7 +201,7 @@ def test_steps_of_some_bodies_that_are_absurdly_short_are_told(monkeypatch: pyte
 
 
 def test_steps_as_short_as_they_were_asked_for_are_no_surprise(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(short_steps, "LOOK_STEPS", 200)
+    monkeypatch.setattr(step_warnings, "LOOK_STEPS", 200)
     assert top("DOP853", 1e-6, (0.0, 3e-4)).stats.steps == 300
 
 

@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 from PIL import Image
 
 import polhode as ph
-from polhode.views.page_data import FreeRun, SolutionRun, page_data, playground_data
-from polhode.views.page_html import page_html
+from polhode.page.content import FreeRun, SolutionRun, page_data, playground_data
+from polhode.page.html import page_html
 from tests.browser import Tab
 
 MOMENTS, OMEGA = (1.0, 2.0, 2.8), (0.01, 2.0, 0.01)

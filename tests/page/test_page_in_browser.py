@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 
 import polhode as ph
-from polhode.views.page_data import FreeRun
-from polhode.views.page_server import PageServer
-from polhode.views.page_show import Page, made_page
+from polhode.page.content import FreeRun
+from polhode.page.display import Page, made_page
+from polhode.page.server import PageServer
 from tests.browser import Tab
 
 EVIL = "</script><script>window.caught = 1</script><img src=x onerror='window.caught = 1'>"
@@ -96,7 +96,7 @@ HARNESS = """async (state) => {
 
 def test_the_widget_renders_and_its_time_goes_both_ways(tab: Tab, page: Page) -> None:
     pytest.importorskip("anywidget", reason="NOT TESTED: the widget, because anywidget is missing")
-    from polhode.views.page_widget import PageWidget
+    from polhode.page.widget import PageWidget
 
     widget = PageWidget(page)
     state: dict[str, Any] = {k: v for k, v in widget.get_state().items() if k in ("data", "time", "_esm", "_css")}

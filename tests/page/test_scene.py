@@ -10,11 +10,22 @@ from PIL import Image
 from scipy.spatial.transform import Rotation
 
 import polhode as ph
-from polhode.views.page_data import FreeRun, SolutionRun, page_data
-from polhode.views.page_html import page_html
+from polhode.page.content import FreeRun, SolutionRun, page_data
+from polhode.page.html import page_html
 from tests.browser import Tab
 from tests.page.conftest import SMALL, Open
-from tests.page.shown import MOMENTS, OMEGA, REFERENCE_TIMES, SPAN, Files, Pixels, picture, reference, set_time, small
+from tests.page.shown import (
+    MOMENTS,
+    OMEGA,
+    REFERENCE_TIMES,
+    SPAN,
+    Files,
+    Pixels,
+    picture,
+    reference,
+    set_time,
+    small,
+)
 
 FIELD_OF_VIEW = math.radians(30.0)
 CENTER = -0.06  # the height that the camera looks at

@@ -4,7 +4,7 @@ from functools import cache
 
 import numpy as np
 
-from polhode.papers._study import Claim, Data, Size, Study, Verdict
+from polhode.papers.study import Claim, ClaimVerdict, Data, Size, Study
 
 
 @cache
@@ -17,7 +17,7 @@ def glanced(study: Study) -> tuple[Data, list[Claim]]:
     assert claims
     for c in claims:
         assert all((c.says, c.source, c.paper, c.reason)), c
-        if c.verdict is not Verdict.NOT_JUDGED:
+        if c.verdict is not ClaimVerdict.NOT_JUDGED:
             assert c.measured, c
             assert "nan" not in c.measured, c
     for name, v in data.variables.items():

@@ -4,26 +4,27 @@ import numpy as np
 import pytest
 
 from polhode.papers._measure import integrate, pose, reference
-from polhode.papers._study import Study, Verdict, chosen
 from polhode.papers.celledoni2006 import symmetry
-from polhode.papers.celledoni2006._common import FREE, TOP, Curve, distance
+from polhode.papers.celledoni2006._common import FREE, TOP, ErrorCurve, distance
+from polhode.papers.study import ClaimVerdict, Study, chosen
 from tests.papers.glance import all_finite, drawn, glanced
 
 STUDIES = {study.name: study for study in chosen(["celledoni2006"])}
 
 AT_ONCE = {
-    "energy": [Verdict.REPRODUCED] * 2 + [Verdict.UNDER_A_READING, Verdict.NOT, Verdict.UNDER_A_READING],
-    "fig1": [Verdict.NOT, Verdict.REPRODUCED, Verdict.UNDER_A_READING, Verdict.REPRODUCED],
-    "fig2": [Verdict.REPRODUCED] * 2,
-    "fig3": [Verdict.REPRODUCED, Verdict.UNDER_A_READING, Verdict.REPRODUCED],
-    "fig4": [Verdict.REPRODUCED, Verdict.NOT_JUDGED],
-    "fig5": [Verdict.REPRODUCED] * 3 + [Verdict.NOT_JUDGED] * 2,
-    "fig6": [Verdict.NOT_JUDGED] * 2,
-    "fig7": [Verdict.NOT_JUDGED, Verdict.REPRODUCED],
-    "fig8": [Verdict.NOT_JUDGED, Verdict.REPRODUCED],
-    "formulas": [Verdict.UNDER_A_READING] * 3 + [Verdict.REPRODUCED],
-    "ordering": [Verdict.NOT_JUDGED] * 3,
-    "symmetry": [Verdict.REPRODUCED] * 4,
+    "energy": [ClaimVerdict.REPRODUCED] * 2
+    + [ClaimVerdict.UNDER_A_READING, ClaimVerdict.NOT, ClaimVerdict.UNDER_A_READING],
+    "fig1": [ClaimVerdict.NOT, ClaimVerdict.REPRODUCED, ClaimVerdict.UNDER_A_READING, ClaimVerdict.REPRODUCED],
+    "fig2": [ClaimVerdict.REPRODUCED] * 2,
+    "fig3": [ClaimVerdict.REPRODUCED, ClaimVerdict.UNDER_A_READING, ClaimVerdict.REPRODUCED],
+    "fig4": [ClaimVerdict.REPRODUCED, ClaimVerdict.NOT_JUDGED],
+    "fig5": [ClaimVerdict.REPRODUCED] * 3 + [ClaimVerdict.NOT_JUDGED] * 2,
+    "fig6": [ClaimVerdict.NOT_JUDGED] * 2,
+    "fig7": [ClaimVerdict.NOT_JUDGED, ClaimVerdict.REPRODUCED],
+    "fig8": [ClaimVerdict.NOT_JUDGED, ClaimVerdict.REPRODUCED],
+    "formulas": [ClaimVerdict.UNDER_A_READING] * 3 + [ClaimVerdict.REPRODUCED],
+    "ordering": [ClaimVerdict.NOT_JUDGED] * 3,
+    "symmetry": [ClaimVerdict.REPRODUCED] * 4,
 }
 """Verdicts that need no long run, in the order of the claims."""
 
@@ -90,6 +91,6 @@ def test_distance_of_trajectories() -> None:
 def test_error_after_a_time() -> None:
     """A method of order 2 that takes 1 s with the step 1."""
     h = np.array([1.0, 0.5, 0.25, 0.125])
-    curve = Curve(h, 3 * h**2, 1 / h)
+    curve = ErrorCurve(h, 3 * h**2, 1 / h)
     assert curve.order == pytest.approx(2)
     assert curve.error_after(3.0) == pytest.approx(3 / 9)

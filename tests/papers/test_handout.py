@@ -3,21 +3,21 @@
 import numpy as np
 import pytest
 
-from polhode.papers._study import Verdict, chosen
 from polhode.papers.handout._common import MOTION, OMEGA
 from polhode.papers.handout.splitting import splitting
 from polhode.papers.handout.task1 import formulas
 from polhode.papers.handout.task2 import by_period
+from polhode.papers.study import ClaimVerdict, chosen
 from tests.papers.glance import drawn, glanced
 
 STUDIES = {s.name: s for s in chosen(["handout"])}
-R, READ = Verdict.REPRODUCED, Verdict.UNDER_A_READING
+R, READ = ClaimVerdict.REPRODUCED, ClaimVerdict.UNDER_A_READING
 VERDICTS = {
     "task1": [R, R, READ],
     "task2": [R, R],
     "task3": [R, R, R],
     "splitting": [R, R],
-    "comparison": [Verdict.NOT_JUDGED, Verdict.NOT_JUDGED],
+    "comparison": [ClaimVerdict.NOT_JUDGED, ClaimVerdict.NOT_JUDGED],
 }
 
 

@@ -7,15 +7,15 @@ import numpy as np
 import pytest
 
 from polhode import simulate
-from polhode.papers._study import Data, Size, Study, Verdict, chosen, named
 from polhode.papers.khlistunova2003 import closed_matrices, operations
 from polhode.papers.khlistunova2003._common import BODY, OMEGA
 from polhode.papers.khlistunova2003._momentum import Step, Vector, leapfrog, runge_kutta, short, simpson
+from polhode.papers.study import ClaimVerdict, Data, Size, Study, chosen, named
 from tests.papers.glance import all_finite, drawn, glanced
 
 STUDIES = {s.name: s for s in chosen(["khlistunova2003"])}
 MOMENTS = tuple(BODY.moments.tolist())
-R, READ, NOT = Verdict.REPRODUCED, Verdict.UNDER_A_READING, Verdict.NOT
+R, READ, NOT = ClaimVerdict.REPRODUCED, ClaimVerdict.UNDER_A_READING, ClaimVerdict.NOT
 
 # Verdicts that short runs give as well as long ones.
 VERDICTS = {
@@ -37,14 +37,14 @@ def test_all_there() -> None:
 def test_at_a_glance(study: Study) -> None:
     data, claims = glanced(study)
     assert all_finite(data)
-    assert [c.verdict for c in claims] == VERDICTS.get(study.name, [Verdict.NOT_JUDGED] * len(claims))
+    assert [c.verdict for c in claims] == VERDICTS.get(study.name, [ClaimVerdict.NOT_JUDGED] * len(claims))
     drawn(study, data)
 
 
 def test_errors_are_judged_by_the_bands_of_the_paper() -> None:
     """Figures 4 to 6, on the numbers that runs of 100 minutes gave: a band has two sides."""
 
-    def verdicts(figure: str, *largest: float) -> list[Verdict]:
+    def verdicts(figure: str, *largest: float) -> list[ClaimVerdict]:
         data = Data(largest=named("figure", largest, "largest errors"))
         return [c.verdict for c in STUDIES[figure].check(data, Size.FULL)]
 

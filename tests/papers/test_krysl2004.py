@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from polhode.papers._measure import reference
-from polhode.papers._study import Study, Verdict, studies
 from polhode.papers.krysl2004._common import COARSE, FREE, IMPULSE, JUMPS, PUSH, Toss
+from polhode.papers.study import ClaimVerdict, Study, studies
 from tests.papers.glance import drawn, glanced
 
 FOUND = [s for s in studies().values() if s.paper == "krysl2004"]
@@ -18,18 +18,21 @@ def test_comes_out(study: Study) -> None:
 
 
 HOLD_AT_ANY_SIZE = {
-    "fig1": {"The kinetic energy is not kept": Verdict.REPRODUCED},
-    "fig2": {"The steps of figure 1": Verdict.REPRODUCED},
+    "fig1": {"The kinetic energy is not kept": ClaimVerdict.REPRODUCED},
+    "fig2": {"The steps of figure 1": ClaimVerdict.REPRODUCED},
     "fig3": {
-        "Newmark's method keeps the character": Verdict.REPRODUCED,
-        "With the step 5": Verdict.UNDER_A_READING,
-        "Of the report's methods": Verdict.REPRODUCED,
-        "All discrete Moser-Veselov": Verdict.REPRODUCED,
+        "Newmark's method keeps the character": ClaimVerdict.REPRODUCED,
+        "With the step 5": ClaimVerdict.UNDER_A_READING,
+        "Of the report's methods": ClaimVerdict.REPRODUCED,
+        "All discrete Moser-Veselov": ClaimVerdict.REPRODUCED,
     },
-    "fig4": {"Newmark's method is better than AKW": Verdict.UNDER_A_READING, "It is one of": Verdict.REPRODUCED},
-    "fig5": {"Newmark's method is one of": Verdict.REPRODUCED, "Newmark's method runs": Verdict.REPRODUCED},
-    "fig6": {"Newmark's method stays": Verdict.REPRODUCED, "Its angular velocities": Verdict.REPRODUCED},
-    "fig7": {"Newmark's method does not": Verdict.REPRODUCED, "SW keeps the momentum": Verdict.REPRODUCED},
+    "fig4": {
+        "Newmark's method is better than AKW": ClaimVerdict.UNDER_A_READING,
+        "It is one of": ClaimVerdict.REPRODUCED,
+    },
+    "fig5": {"Newmark's method is one of": ClaimVerdict.REPRODUCED, "Newmark's method runs": ClaimVerdict.REPRODUCED},
+    "fig6": {"Newmark's method stays": ClaimVerdict.REPRODUCED, "Its angular velocities": ClaimVerdict.REPRODUCED},
+    "fig7": {"Newmark's method does not": ClaimVerdict.REPRODUCED, "SW keeps the momentum": ClaimVerdict.REPRODUCED},
 }
 """By figure: how a claim begins, and its verdict."""
 

@@ -5,11 +5,18 @@ import math
 import numpy as np
 import pytest
 
-from polhode.core.types import State
+from polhode.kernels.types import State
 from polhode.papers._measure import integrate
-from polhode.papers._study import Size, Verdict, chosen
 from polhode.papers.krysl2004._common import FREE, SLOW_TOP
-from polhode.papers.krysl2004._tops import SW_ANEW, Steps, distance, lagrangian_top, symplectic_defect, there_and_back
+from polhode.papers.krysl2004._tops import (
+    SW_ANEW,
+    Steps,
+    distance,
+    lagrangian_top,
+    symplectic_defect,
+    there_and_back,
+)
+from polhode.papers.study import ClaimVerdict, Size, chosen
 from polhode.problem import Problem
 
 
@@ -51,14 +58,14 @@ def test_there_and_back(method: str, anew: bool, returns: bool) -> None:
 
 
 HOLD_AT_ANY_SIZE = {
-    "fig8": {"The error stays below": Verdict.NOT},
-    "fig9": {"With a matrix that": Verdict.REPRODUCED, "That has hardly": Verdict.REPRODUCED},
-    "fig12": {"On the slow top": Verdict.REPRODUCED},
+    "fig8": {"The error stays below": ClaimVerdict.NOT},
+    "fig9": {"With a matrix that": ClaimVerdict.REPRODUCED, "That has hardly": ClaimVerdict.REPRODUCED},
+    "fig12": {"On the slow top": ClaimVerdict.REPRODUCED},
     "discussion": {
-        "NMB, NMS and SW are": Verdict.REPRODUCED,
-        "NMB in the body frame": Verdict.REPRODUCED,
-        "It would appear": Verdict.NOT,
-        "HSTAGM is perhaps": Verdict.NOT,
+        "NMB, NMS and SW are": ClaimVerdict.REPRODUCED,
+        "NMB in the body frame": ClaimVerdict.REPRODUCED,
+        "It would appear": ClaimVerdict.NOT,
+        "HSTAGM is perhaps": ClaimVerdict.NOT,
     },
 }
 """By figure: how a claim begins, and its verdict."""

@@ -13,11 +13,11 @@ from typer.testing import CliRunner
 
 import polhode
 from polhode.cli import app
-from polhode.io import netcdf
-from polhode.papers import _study
+from polhode.files import netcdf
+from polhode.papers import study as _study
 from polhode.papers._reproduce import reproduce
-from polhode.papers._study import Data, Size, Study, Verdict, chosen, claim, named, studies
-from tests.views.page_tools import check_policy, data_in, products  # noqa: F401
+from polhode.papers.study import ClaimVerdict, Data, Size, Study, chosen, claim, named, studies
+from tests.page.page_tools import check_policy, data_in, products  # noqa: F401
 
 OLDER = {
     "celledoni2006/energy",
@@ -61,10 +61,10 @@ def test_choices() -> None:
 
 def test_verdicts_follow_from_measurements() -> None:
     said: dict[str, Any] = {"source": "here", "paper": "1", "measured": "2", "test": "less than 3"}
-    assert claim("x", holds=True, **said).verdict is Verdict.REPRODUCED
+    assert claim("x", holds=True, **said).verdict is ClaimVerdict.REPRODUCED
     read = claim("x", holds=False, reading="as half", holds_when_read_so=True, **said)
-    assert (read.verdict, read.reason) == (Verdict.UNDER_A_READING, "as half")
-    assert claim("x", holds=False, reading="as half", **said).verdict is Verdict.NOT
+    assert (read.verdict, read.reason) == (ClaimVerdict.UNDER_A_READING, "as half")
+    assert claim("x", holds=False, reading="as half", **said).verdict is ClaimVerdict.NOT
     assert claim("x", holds=False, **said).reason == "fails: less than 3"
 
 
@@ -155,7 +155,7 @@ def test_the_documentation_keeps_a_full_run() -> None:
 def test_a_method_that_does_what_a_paper_says_of_another_reproduces_nothing() -> None:
     """SW does not drift as printed; that HSTAGM blows up is no reading of a claim about SW."""
     (about_sw,) = (j.claim for j in judged() if "SW is symmetric and drifts" in j.claim.says)
-    assert about_sw.verdict is Verdict.NOT
+    assert about_sw.verdict is ClaimVerdict.NOT
 
 
 def test_the_page_has_every_claim_and_the_refuted_ones_first() -> None:
@@ -165,5 +165,5 @@ def test_the_page_has_every_claim_and_the_refuted_ones_first() -> None:
     for study, made in judged():
         (row,) = (line for line in text.splitlines() if f"/{study}.py)" in line and plain(made.says) in line)
         assert plain(made.measured) in row
-        assert (made.verdict is Verdict.REPRODUCED) or plain(made.reason) in row
-        assert (text.index(row) < places[1]) is (made.verdict is Verdict.NOT)
+        assert (made.verdict is ClaimVerdict.REPRODUCED) or plain(made.reason) in row
+        assert (text.index(row) < places[1]) is (made.verdict is ClaimVerdict.NOT)

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from polhode.papers._study import Data, Size, Study, Verdict, about, studies
+from polhode.papers.study import ClaimVerdict, Data, Size, Study, about, studies
 from tests.papers.glance import glanced
 
 CHANGES: tuple[Callable[[Any], Any], ...] = (
@@ -52,7 +52,7 @@ def changed(data: Data) -> Iterator[Data]:
 @pytest.mark.parametrize("study", studies().values(), ids=studies())
 def test_every_verdict_can_change(study: Study) -> None:
     data, claims = glanced(study)
-    fixed = {k: c for k, c in enumerate(claims) if c.verdict is not Verdict.NOT_JUDGED}
+    fixed = {k: c for k, c in enumerate(claims) if c.verdict is not ClaimVerdict.NOT_JUDGED}
     for other in changed(data):
         if not fixed:
             break

@@ -7,15 +7,25 @@ import numpy as np
 import pytest
 
 from polhode import ensemble, resume, simulate
-from polhode.papers._study import Size, Verdict, chosen
+from polhode.papers.study import ClaimVerdict, Size, chosen
 from polhode.papers.vilmart2008 import _common
-from polhode.papers.vilmart2008._common import EPS, START, WATER, changes, growth, invariants, outlying, starts, walk
+from polhode.papers.vilmart2008._common import (
+    EPS,
+    START,
+    WATER,
+    changes,
+    growth,
+    invariants,
+    outlying,
+    starts,
+    walk,
+)
 from polhode.papers.vilmart2008._constants import predicted_drift, relative_errors
 from polhode.papers.vilmart2008.quaternion import repeated, untouched
 from tests.papers.glance import drawn, glanced
 
 STUDIES = {s.name: s for s in chosen(["vilmart2008"])}
-R, READ, LATER = Verdict.REPRODUCED, Verdict.UNDER_A_READING, Verdict.NOT_JUDGED
+R, READ, LATER = ClaimVerdict.REPRODUCED, ClaimVerdict.UNDER_A_READING, ClaimVerdict.NOT_JUDGED
 VERDICTS = {
     "fig1": [LATER] * 6,
     "fig2": [LATER] * 4,

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from polhode.body import Body
-from polhode.core.types import Quat, UserTorque, Vec3
+from polhode.kernels.types import Quat, UserTorque, Vec3
 from polhode.methods import compose
 from polhode.methods.axes import MR2
 from polhode.torques import Torque

@@ -16,7 +16,7 @@ from scipy.integrate import solve_ivp
 from scipy.spatial.transform import Rotation
 
 import polhode as ph
-from polhode._arrays import Floats
+from polhode.support.arrays import Floats
 from polhode.torques import Torque
 from tests.referee.motions import digits
 

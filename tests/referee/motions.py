@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 import polhode as ph
-from polhode._arrays import Floats
+from polhode.support.arrays import Floats
 
 
 class Made(NamedTuple):

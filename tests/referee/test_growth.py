@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from polhode._arrays import Floats
 from polhode.referee.growth import drift_of, growth
+from polhode.support.arrays import Floats
 
 T = np.linspace(0.0, 50.0, 1001)
 WOBBLE = np.sin(3.0 * T)

@@ -10,7 +10,7 @@ from typer.testing import CliRunner
 
 import polhode as ph
 from polhode.cli import app
-from tests.views.page_tools import check_policy
+from tests.page.page_tools import check_policy
 
 LOGS = Path(__file__).parent / "logs"
 SHARED = Path(os.environ.get("POLHODE_AUTHORITIES", Path(__file__).parents[3] / "shared" / "data"))

@@ -10,7 +10,7 @@ import pytest
 from scipy.spatial.transform import Rotation
 
 import polhode as ph
-from polhode.io.netcdf import BadFile
+from polhode.files.netcdf import BadFile
 from polhode.referee.names import recognised
 from polhode.referee.reading import read_log
 from tests.referee.motions import Made, free_motion

@@ -15,9 +15,9 @@ from scipy.integrate import solve_ivp
 from scipy.spatial.transform import Rotation
 
 import polhode as ph
-from polhode.core.status import Status
-from polhode.stepping.engine import Engine
-from polhode.stepping.stepper import MOST_ENGINES
+from polhode.api.stepper import MOST_ENGINES
+from polhode.kernels.status import Status
+from polhode.stepping.engine import StepEngine
 from tests.ensembles.test_ensemble import BODY as MANY_BODY
 from tests.ensembles.test_ensemble import QUATERNIONS, RATES
 from tests.ensembles.test_ensemble import TOP as MANY_TOP
@@ -734,7 +734,7 @@ def test_ctrl_c_between_state_and_clock(
     s = ph.Stepper(BODY, swing, omega=OMEGA, method=method, step=0.01, every=every)
     s.step(3)
     other = s.copy()
-    owner: Any = ph.Stepper if hasattr(ph.Stepper, place) else Engine
+    owner: Any = ph.Stepper if hasattr(ph.Stepper, place) else StepEngine
     usual = getattr(owner, place)
     struck: list[bool] = []
 

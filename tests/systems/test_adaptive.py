@@ -206,7 +206,7 @@ def test_a_collision_keeps_what_came_before_and_an_event_ends_before_it() -> Non
 @pytest.mark.evidence
 @pytest.mark.parametrize("kind", [{}, {"tilted": True}, {"rotor": True}], ids=["plain", "tilted", "rotor"])
 def test_nodes_at_once_and_one_after_the_other_agree(kind: dict[str, bool], monkeypatch: pytest.MonkeyPatch) -> None:
-    import polhode.systems.run as run
+    import polhode.systems.system_run as run
 
     system = three_bodies(**kind)
     given: dict[str, Any] = {"t_span": (0, 4), "step": 0.1, "method": "G8"}

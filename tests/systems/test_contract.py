@@ -7,9 +7,9 @@ import numpy as np
 import pytest
 
 import polhode as ph
-from polhode.core.bodies import AT
+from polhode.kernels.systems.bodies import AT
 from polhode.methods import find
-from polhode.systems.run import SystemPlan, SystemRun
+from polhode.systems.system_run import SystemPlan, SystemRun
 from tests.systems._problems import interaction, last_state, three_bodies
 
 ORDERS = {
@@ -59,7 +59,7 @@ def test_order(method: str) -> None:
 
 def test_methods_say_whether_they_step_systems() -> None:
     from polhode.methods import catalogue
-    from polhode.views.cards import method_facts
+    from polhode.text.cards import method_facts
 
     able = {m.name for m in catalogue().values() if m.steps_systems}
     assert {"Strang", "MR2", "NO_SQUISH", "KL8", "SABA", "ABA1064", "SRKN11", "G8", "NMB"} <= able

@@ -10,9 +10,9 @@ import pytest
 from scipy.spatial.transform import Rotation
 
 import polhode as ph
-from polhode.compiled.derive import CannotDerive, gradient_of
-from polhode.core.bodies import philox
-from polhode.core.outside import ForcesOfC
+from polhode.compiler.derive import CannotDerive, gradient_of
+from polhode.kernels.callback_torques import ForcesOfC
+from polhode.kernels.systems.bodies import philox
 from polhode.systems.tolerance import share_of
 from tests.systems._problems import SITES, charged, interaction, last_state, three_bodies
 

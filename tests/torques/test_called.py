@@ -21,10 +21,10 @@ from scipy.interpolate import CubicSpline
 from scipy.spatial.transform import Rotation
 
 import polhode as ph
-from polhode.compiled import native
-from polhode.core.outside import PotentialOfC, TorqueOfC
-from polhode.core.status import Status
-from polhode.core.types import Depends
+from polhode.compiler import programs
+from polhode.kernels.callback_torques import PotentialOfC, TorqueOfC
+from polhode.kernels.status import Status
+from polhode.kernels.types import Depends
 from polhode.torques import CustomTorque, SumTorque
 from polhode.torques._called import address_of
 
@@ -83,10 +83,10 @@ def test_the_bits_are_those_of_the_compiled_function(body: ph.Body) -> None:
 
 def test_one_program_serves_all() -> None:
     ph.simulate(BODY, called(swinging, parameters=[0.3, 0.1]), **RUN)
-    before = native.compilations
+    before = programs.compilations
     for k in range(3):
         ph.simulate(BODY, called(lambda t, q, w, p, k=k: (0.1 * k, w[0], t)), **RUN)
-    assert native.compilations == before
+    assert programs.compilations == before
 
 
 def test_any_callable() -> None:

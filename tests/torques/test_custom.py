@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import polhode as ph
-from polhode.core.types import Depends, Quat, Vec3
+from polhode.kernels.types import Depends, Quat, Vec3
 from polhode.torques import CustomTorque
 
 BODY = ph.Body([2.0, 3.0, 4.0])
@@ -70,16 +70,16 @@ def test_with_parameters_changes_nothing_else() -> None:
 
 
 def test_with_parameters_compiles_nothing() -> None:
-    from polhode.compiled import native
+    from polhode.compiler import programs
 
     @ph.torque(parameters=[1.0])
     def pushed(t: float, q: Any, w: Any, p: Any) -> Any:
         return (p[0], 0.0, 0.0)
 
     first = ended(pushed)
-    before = native.compilations
+    before = programs.compilations
     second = ended(pushed.with_parameters([2.0]))
-    assert native.compilations == before
+    assert programs.compilations == before
     assert second[0] > first[0] + 0.4  # a torque greater by 1 for 0.5 s, as little turns meanwhile
 
 

@@ -7,9 +7,9 @@ import pytest
 
 import polhode as ph
 from polhode import solution
-from polhode.compiled import CompilationFailed
-from polhode.core.status import Status
+from polhode.compiler import CompilationFailed
 from polhode.ensembles import result
+from polhode.kernels.status import Status
 
 BODY = ph.Body([2.0, 3.0, 4.0])
 W = (0.1, 0.2, 0.3)

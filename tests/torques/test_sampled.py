@@ -11,7 +11,7 @@ import pytest
 from scipy.integrate import solve_ivp
 
 import polhode as ph
-from polhode._arrays import Floats
+from polhode.support.arrays import Floats
 
 TENSOR = np.array([[2.0, 0.1, 0.2], [0.1, 3.0, -0.15], [0.2, -0.15, 4.0]])
 GAINS = [2.0, 3.0, 0.1]

@@ -9,8 +9,8 @@ import pytest
 from scipy.integrate import solve_ivp
 
 import polhode as ph
-from polhode._arrays import Floats
-from polhode.integration.loop import SimulationFailed
+from polhode.run.integration import SimulationFailed
+from polhode.support.arrays import Floats
 from polhode.torques import Torque
 
 TENSOR = np.array([[2.0, 0.1, 0.2], [0.1, 3.0, -0.15], [0.2, -0.15, 4.0]])

@@ -9,14 +9,14 @@ import numpy as np
 import pytest
 
 import polhode as ph
-from polhode.compiled import locatable
-from polhode.compiled.digest import named
-from polhode.core import text
-from polhode.core.quat import upright_to_body
-from polhode.core.types import Depends
-from polhode.core.vec import cross
+from polhode.compiler import locatable
+from polhode.compiler.digest import named
 from polhode.ensembles.result import Ensemble
-from polhode.io.records import TorqueFromFile
+from polhode.files.records import TorqueFromFile
+from polhode.kernels import codegen as text
+from polhode.kernels.algebra.quat import upright_to_body
+from polhode.kernels.algebra.vec import cross
+from polhode.kernels.types import Depends
 from polhode.torques import SumTorque, Torque, _sums
 from polhode.torques.gravity_gradient import upright_gradient_torque
 

@@ -14,9 +14,9 @@ from scipy.integrate import solve_ivp
 from scipy.interpolate import CubicSpline, PPoly, make_interp_spline
 
 import polhode as ph
-from polhode.core.table import handle_of, is_handle, looked_up, packed, tables_in
-from polhode.integration import grid
-from polhode.io.records import is_same_torque, read_torque, torque_record
+from polhode.files.records import is_same_torque, read_torque, torque_record
+from polhode.kernels.algebra.vector_table import handle_of, is_handle, looked_up, packed, tables_in
+from polhode.run import grid
 from polhode.scenario import ScenarioError, load_scenario
 from polhode.torques import table as tables
 from polhode.torques.table import with_common_breakpoints

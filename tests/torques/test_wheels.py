@@ -11,8 +11,8 @@ from scipy.integrate import solve_ivp
 from scipy.spatial.transform import Rotation
 
 import polhode as ph
-from polhode._arrays import Floats
 from polhode.scenario import ScenarioError, load_scenario
+from polhode.support.arrays import Floats
 
 ReactionWheels: Any = ph.ReactionWheels  # which take lists and arrays, too
 Damper: Any = ph.Damper

@@ -15,7 +15,7 @@ import typer
 from polhode import __version__
 from polhode.cli._app import app as app
 from polhode.cli._terminal import FAILED, flush, say, silence, unprinted
-from polhode.views.text import printable
+from polhode.text.terminal import printable
 
 COMMANDS = (
     "free",

@@ -11,10 +11,10 @@ from itertools import count
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
-from polhode._extras import needed
 from polhode.cli._signals import masked
 from polhode.cli._terminal import is_terminal, print_text
-from polhode.views.text import printable
+from polhode.support.extras import needed
+from polhode.text.terminal import printable
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 def no_format(file: Path, *, is_reduced: bool = False) -> str | None:
     """Why a result cannot be saved in the format of this name, or None if it can."""
-    from polhode.io.tables import check_format
+    from polhode.files.tables import check_format
 
     try:
         ending = check_format(file)
@@ -38,7 +38,7 @@ def no_format(file: Path, *, is_reduced: bool = False) -> str | None:
 
 def file_names(file: Path, *, is_ensemble: bool) -> list[Path]:
     """The files that are written for one name: tables of an ensemble are two."""
-    from polhode.io.tables import beside
+    from polhode.files.tables import beside
 
     return [file, Path(beside(file, "bodies"))] if is_ensemble and file.suffix != ".nc" else [file]
 
@@ -88,7 +88,7 @@ def unwritable(file: Path, force: bool, option: str = "--out") -> str | None:
         return f"cannot write {file}: {why}; {elsewhere}"
 
 
-class Kept(NamedTuple):
+class SavedFile(NamedTuple):
     """Says where something was saved, and what went wrong."""
 
     file: Path | None = None
@@ -107,30 +107,30 @@ class KeptAll(NamedTuple):
         return "; ".join(self.problems) or f"what was computed is in {' and '.join(map(str, self.files))}"
 
 
-def keep(file: Path, force: bool, save: Callable[[Path, bool], None]) -> Kept:
+def keep(file: Path, force: bool, save: Callable[[Path, bool], None]) -> SavedFile:
     """Saves a result: at its place if that can be done, else where it can be, rather than to lose it.
 
     `save` takes a place, and whether a file there may be replaced.
     """
     try:
         save(file, force)
-        return Kept(file)
+        return SavedFile(file)
     except FileExistsError:
         return _keep_beside(file, force, save)
     except OSError as failure:
         return _keep_elsewhere(file, force, save, failure)
     except ValueError as problem:  # more than the format can hold
-        return Kept(problem=f"cannot save the result: {problem}")
+        return SavedFile(problem=f"cannot save the result: {problem}")
 
 
-def keep_picture(figure: Figure, file: Path, force: bool) -> Kept:
+def keep_picture(figure: Figure, file: Path, force: bool) -> SavedFile:
     """Saves a picture as `keep` does."""
-    from polhode.views.plot import save
+    from polhode.plots.plot import save
 
     return keep(file, force, lambda place, replaced: save(figure, place, overwrite=replaced))
 
 
-def _keep_beside(file: Path, force: bool, save: Callable[[Path, bool], None]) -> Kept:
+def _keep_beside(file: Path, force: bool, save: Callable[[Path, bool], None]) -> SavedFile:
     """Saves a result whose name another program has taken during the run, under the next name that is free."""
     for number in count(2):
         other = file.with_name(f"{file.stem}-{number}{file.suffix}")
@@ -140,11 +140,11 @@ def _keep_beside(file: Path, force: bool, save: Callable[[Path, bool], None]) ->
             continue
         except OSError as failure:
             return _keep_elsewhere(file, force, save, failure)
-        return Kept(other, f"{file} appeared during the run and was left as it is; the result is in {other}")
+        return SavedFile(other, f"{file} appeared during the run and was left as it is; the result is in {other}")
     raise AssertionError  # there is always another number
 
 
-def _keep_elsewhere(file: Path, force: bool, save: Callable[[Path, bool], None], failure: OSError) -> Kept:
+def _keep_elsewhere(file: Path, force: bool, save: Callable[[Path, bool], None], failure: OSError) -> SavedFile:
     """Saves a result for which its own place has no room: in a temporary directory, or when the user has made room."""
     import tempfile
 
@@ -159,7 +159,9 @@ def _keep_elsewhere(file: Path, force: bool, save: Callable[[Path, bool], None],
             with suppress(OSError):
                 directory.rmdir()
             continue
-        return Kept(directory / file.name, f"{failure}; the result is in {directory / file.name}: move it from there")
+        return SavedFile(
+            directory / file.name, f"{failure}; the result is in {directory / file.name}: move it from there"
+        )
     while is_terminal(sys.stdin) and is_terminal(sys.stderr):
         print_text(printable(f"polhode: {failure}. Make room and press Enter to try again, or type q: "), err=True)
         if _answer() != "":
@@ -171,8 +173,8 @@ def _keep_elsewhere(file: Path, force: bool, save: Callable[[Path, bool], None],
         except OSError as problem:
             failure = problem
         else:
-            return Kept(file)
-    return Kept(problem=f"the result could not be saved: {failure}")
+            return SavedFile(file)
+    return SavedFile(problem=f"the result could not be saved: {failure}")
 
 
 def _other_places() -> list[str]:

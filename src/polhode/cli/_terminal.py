@@ -12,7 +12,7 @@ from typing import Any, NoReturn
 
 import typer
 
-from polhode.views.text import one_line, printable
+from polhode.text.terminal import one_line, printable
 
 FAILED, BAD_INPUT, INTERRUPTED = 1, 2, 130
 """Exit codes: a run could not be finished; the input is wrong; the user interrupted the program."""

@@ -17,7 +17,7 @@ def cache(
     The folder can be chosen by POLHODE_CACHE_DIR. Programs are removed by themselves when there are more than a
     thousand: those that were used least recently go first.
     """
-    from polhode.compiled.native import cache_directory
+    from polhode.compiler.programs import cache_directory
 
     directory = cache_directory()
     if directory is None:

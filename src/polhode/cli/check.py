@@ -100,7 +100,7 @@ def check(
         stop("interrupted", INTERRUPTED)
     except (OSError, ValueError, TypeError, ImportError) as failure:
         if junit is not None:
-            from polhode.io.atomic import whole_file
+            from polhode.files.atomic import whole_file
             from polhode.referee.verdict import junit_xml
 
             with whole_file(junit, overwrite=force) as out:

@@ -55,7 +55,7 @@ def compare(
     """
     from polhode import ComparisonInterrupted, SimulationFailed
     from polhode import compare as compared
-    from polhode.compiled import CompilationFailed
+    from polhode.compiler import CompilationFailed
     from polhode.scenario import ScenarioError, check_scenario
 
     def on_compile(what: str) -> None:
@@ -141,7 +141,7 @@ def _step(scenario: Scenario) -> float:
 
 def _steps(given: list[str], scenario: Scenario) -> dict[str, list[float]]:
     """The steps of each method that the options name, and those of all others."""
-    from polhode._compare import EVERY_OTHER, halvings
+    from polhode.api.compare import EVERY_OTHER, halvings
 
     found = {}
     for text in given:

@@ -28,9 +28,9 @@ def doctor() -> None:
     Exit codes: 0 polhode works here; 1 it does not, and the output says why.
     """
     os.environ["POLHODE_QUIET"] = "1"  # this command says itself what it tries
-    from polhode.compiled.native import cache_directory, compiles
-    from polhode.tolerance.pair import available_cores
-    from polhode.views.page_html import is_built
+    from polhode.accuracy.companion import available_cores
+    from polhode.compiler.programs import cache_directory, compiles
+    from polhode.page.html import is_built
 
     say_field("polhode", f"{__version__}, {os.path.dirname(os.path.dirname(__file__))}")
     say_field("python", f"{platform.python_version()}, {sys.executable}{_untested()}")

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from concurrent.futures import Executor
 
     from polhode import EnsemblePlan
-    from polhode.cluster.crew import Progressed
+    from polhode.cluster.crew import PlanProgress
     from polhode.scenario import Scenario
 
 LOG_SECONDS, LINE_SECONDS = 10.0, 0.2
@@ -178,14 +178,14 @@ def _say_status(plan: EnsemblePlan) -> None:
 
 
 @contextmanager
-def _shown(quiet: bool) -> Iterator[Callable[[Progressed], None] | None]:
+def _shown(quiet: bool) -> Iterator[Callable[[PlanProgress], None] | None]:
     """Yields a function that shows the progress on standard error: a line that changes, or lines in a log."""
     if quiet:
         yield None
         return
     terminal, last = is_terminal(sys.stderr), [time.monotonic(), 0]
 
-    def show(seen: Progressed) -> None:
+    def show(seen: PlanProgress) -> None:
         now: Any = time.monotonic()
         if now - last[0] < (LINE_SECONDS if terminal else LOG_SECONDS):
             return

@@ -54,7 +54,7 @@ def examples(
 
     Scenario files (.toml) are for `polhode run`, Python files for Python, notebooks (.ipynb) for JupyterLab.
     """
-    from polhode.io.atomic import whole_file
+    from polhode.files.atomic import whole_file
 
     place = folder()
     found = catalogue(place)

@@ -81,8 +81,8 @@ def fit(
     input; 130 interrupted.
     """
     from polhode import fit as fitted
-    from polhode.compiled import CompilationFailed
-    from polhode.integration.loop import SimulationFailed
+    from polhode.compiler import CompilationFailed
+    from polhode.run.integration import SimulationFailed
 
     if plot is not None and (problem := unwritable(plot, force, "--plot")):
         stop(problem)

@@ -15,7 +15,7 @@ from polhode.cli._terminal import FAILED, echo_json, print_table, say, stop
 
 if TYPE_CHECKING:
     from polhode.body import Body
-    from polhode.free import FreeMotion
+    from polhode.free.free_motion import FreeMotion
 
 MOST_FLIPS = 100_000
 """Times of flips that are printed: two megabytes of them, computed at once."""
@@ -52,7 +52,7 @@ def free(
     """
     import numpy as np
 
-    from polhode.free import FreeMotion
+    from polhode.free.free_motion import FreeMotion
 
     if plot is not None and (problem := unwritable(plot, force, option="--plot")):
         stop(problem)

@@ -5,7 +5,15 @@ from typing import Annotated
 import typer
 
 from polhode.cli._app import app
-from polhode.cli._terminal import LINE_CHARACTERS, PIPE_CHARACTERS, echo_json, print_table, say, stop, terminal_width
+from polhode.cli._terminal import (
+    LINE_CHARACTERS,
+    PIPE_CHARACTERS,
+    echo_json,
+    print_table,
+    say,
+    stop,
+    terminal_width,
+)
 
 
 @app.command()
@@ -20,7 +28,7 @@ def methods(
 ) -> None:
     """List the methods that most people need, by what they are for; with --all every one."""
     from polhode.methods import catalogue, find
-    from polhode.views import cards
+    from polhode.text import cards
 
     width = terminal_width() or PIPE_CHARACTERS
     if name is None:
@@ -45,8 +53,8 @@ def torques(
     as_json: Annotated[bool, typer.Option("--json", help="The model, or all of them, as JSON.")] = False,
 ) -> None:
     """List the torque models: their parameters, what they depend on, whether they have a potential."""
+    from polhode.text import cards
     from polhode.torques import catalogue, find
-    from polhode.views import cards
 
     if name is not None:
         try:

@@ -76,8 +76,8 @@ def _scenario(
 ) -> str:  # fmt: skip
     """The text of a scenario."""
     from polhode.body import NAMED
+    from polhode.text.cards import torque_example
     from polhode.torques import find
-    from polhode.views.cards import torque_example
 
     title = name.replace("_", " ").replace("-", " ").capitalize().replace('"', "").replace("\\", "")
     if body in NAMED:
@@ -130,7 +130,7 @@ def _checked_and_written(file: Path, text: str, force: bool) -> None:
     """Writes a scenario that can be run; one that cannot raises an error and is not written."""
     import tempfile
 
-    from polhode.io.atomic import whole_file
+    from polhode.files.atomic import whole_file
     from polhode.scenario import ScenarioError, check_scenario
 
     with tempfile.TemporaryDirectory() as folder:

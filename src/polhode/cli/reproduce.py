@@ -31,8 +31,8 @@ def reproduce(
     whatever the verdicts; 1 a figure could not be made; 2 bad input; 130 interrupted, 143 terminated, 129 hung up (the
     report has what was done).
     """
-    from polhode.papers._command import listing, run
-    from polhode.papers._study import Size, chosen
+    from polhode.papers.command import listing, run
+    from polhode.papers.study import Size, chosen
 
     try:
         studies = chosen(what or [])

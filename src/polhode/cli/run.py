@@ -11,10 +11,19 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from polhode.cli._app import app
-from polhode.cli._files import Kept, KeptAll, file_names, keep, keep_picture, no_format, unwritable, write_result
+from polhode.cli._files import (
+    KeptAll,
+    SavedFile,
+    file_names,
+    keep,
+    keep_picture,
+    no_format,
+    unwritable,
+    write_result,
+)
 from polhode.cli._signals import not_stopped, stopped_by_signals
 from polhode.cli._terminal import BAD_INPUT, FAILED, INTERRUPTED, say, show_progress, stop
-from polhode.views.text import cell_width, one_line, padded
+from polhode.text.terminal import cell_width, one_line, padded
 
 if TYPE_CHECKING:
     from polhode import Ensemble, Reduced
@@ -88,7 +97,7 @@ def _jobs(
 
     Python files that scenarios name are executed when nothing else is wrong with any of them.
     """
-    from polhode.io.tables import FORMATS
+    from polhode.files.tables import FORMATS
     from polhode.scenario import Draft, ScenarioError, check_scenario
 
     endings = [p for p in save if p.name.removeprefix(".") in FORMATS and p.parent == Path()]
@@ -138,7 +147,7 @@ def _jobs(
 def _run_one(job: _Job, table: _RunTable, quiet: bool) -> int:
     """Runs a scenario, saves and reports the result, and returns the exit code."""
     from polhode import SimulationFailed, SimulationInterrupted
-    from polhode.compiled import is_from_callback
+    from polhode.compiler import is_from_callback
 
     scenario = job.scenario
 
@@ -186,7 +195,7 @@ def _report_one(job: _Job, solution: Solution, table: _RunTable) -> int:
 def _run_many(job: _Job, table: _RunTable, quiet: bool, on_compile: Callable[[], None]) -> int:
     """Runs a scenario with an [ensemble] and returns the exit code: that of a failure only if all bodies failed."""
     from polhode import EnsembleInterrupted, Reduced
-    from polhode.compiled import is_from_callback
+    from polhode.compiler import is_from_callback
 
     code, scenario = 0, job.scenario
     try:
@@ -255,17 +264,17 @@ def _keep_all(job: _Job, made: Solution | Ensemble | Reduced) -> KeptAll:
     return KeptAll([k.file for k in kept if k.file], [k.problem for k in kept if k.problem])
 
 
-def _drawn(job: _Job, made: Solution | Ensemble | Reduced) -> Kept:
+def _drawn(job: _Job, made: Solution | Ensemble | Reduced) -> SavedFile:
     """Draws the picture of a result, if one is wanted; says so if it cannot be drawn."""
     if job.picture is None:
-        return Kept()
+        return SavedFile()
     from polhode.solution import Solution
 
     try:
         figure = made.plot(quantities=job.scenario.quantities) if isinstance(made, Solution) else made.plot()
         kept = keep_picture(figure, job.picture, job.force)
     except (ValueError, MemoryError) as problem:  # nothing to draw
-        kept = Kept(problem=f"no picture was drawn: {problem}")
+        kept = SavedFile(problem=f"no picture was drawn: {problem}")
     if kept.problem:
         say(f"polhode: {job.scenario.path}: {kept.problem}", err=True)
     return kept

@@ -10,13 +10,13 @@ import typer
 from polhode.cli._app import app
 from polhode.cli._files import file_names, keep, no_format, unwritable, write_result
 from polhode.cli._terminal import FAILED, print_table, say, say_field, stop
-from polhode.views.text import one_line
+from polhode.text.terminal import one_line
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-    from polhode._arrays import Floats
-    from polhode.io.netcdf import Contents
+    from polhode.files.netcdf import Contents
+    from polhode.support.arrays import Floats
 
 
 @app.command()
@@ -40,7 +40,7 @@ def show(
 
     The file is compared with its checksum: one that is damaged is refused.
     """
-    from polhode.io import netcdf
+    from polhode.files import netcdf
 
     picture = result.parent / f"{result.stem}.png"
     if plot and (problem := unwritable(picture, force, option="")):
@@ -61,7 +61,7 @@ def show(
     if save is not None:
         _save_as(result, save, force, quantity or [])
     if plot:
-        from polhode.views.plot import save as draw
+        from polhode.plots.plot import save as draw
 
         if figure is None:
             stop(f"{result} holds nothing over time that could be drawn: leave --plot out", FAILED)
@@ -91,7 +91,7 @@ def _show_one(result: Path, rows: int, plot: bool, quantities: list[str]) -> Fig
     import numpy as np
 
     import polhode
-    from polhode.io.records import TorqueFromFile, describe_torque
+    from polhode.files.records import TorqueFromFile, describe_torque
     from polhode.solution import read_quantities
     from polhode.torques import get
 
@@ -154,7 +154,7 @@ def _show_many(result: Path, contents: Contents, plot: bool) -> Figure | None:
     """Shows an ensemble, or its reductions; returns the picture if that is wanted and there is one."""
     import numpy as np
 
-    from polhode.core.status import Status
+    from polhode.kernels.status import Status
 
     variables, about = contents
     stopped = 0.0
@@ -190,7 +190,7 @@ def _show_many(result: Path, contents: Contents, plot: bool) -> Figure | None:
     say(f"\nfor the numbers themselves: {open_it}({str(result)!r})")
     if not plot:
         return None
-    from polhode.views.plot_many import Drawable, draw
+    from polhode.plots.plot_many import Drawable, draw
 
     table = {name: Drawable(v.dimensions, v.data, v.attributes) for name, v in variables.items()}
     return draw(table, f"{bodies:,.0f} bodies, {one_line(torque)}, {one_line(method)}")

@@ -13,7 +13,7 @@ from polhode.cli._signals import stopped_by_signals
 from polhode.cli._terminal import FAILED, say, stop
 
 if TYPE_CHECKING:
-    from polhode.views.page_show import Page
+    from polhode.page.display import Page
 
 
 @app.command()
@@ -98,8 +98,8 @@ def _why(problem: Exception) -> str:
 
 
 def _playground(title: str | None) -> Page:
-    from polhode.views.page_data import playground_data
-    from polhode.views.page_show import Page
+    from polhode.page.content import playground_data
+    from polhode.page.display import Page
 
     return Page(playground_data() if title is None else playground_data(title))
 
@@ -109,9 +109,9 @@ def _page(
     title: str | None, mesh: Path | None, mesh_centre: str, points: list[str] | None,
 ) -> Page:  # fmt: skip
     """The page of the motions in these files."""
-    from polhode._view import exact_of, motions_in, runs_of
-    from polhode.views.page_data import MOST_RUNS, too_many
-    from polhode.views.page_show import made_page
+    from polhode.api.view import exact_of, motions_in, runs_of
+    from polhode.page.content import MOST_RUNS, too_many
+    from polhode.page.display import made_page
 
     if len(results) > MOST_RUNS:
         raise ValueError(too_many(len(results)))
@@ -141,8 +141,8 @@ def _point(option: str, text: str) -> list[float]:
 
 def _serve(text: str, port: int, browser: bool) -> None:
     """Serves the page until Ctrl-C is pressed."""
-    from polhode.views.page_server import PageServer, PortTaken
-    from polhode.views.page_show import open_browser
+    from polhode.page.display import open_browser
+    from polhode.page.server import PageServer, PortTaken
 
     try:
         server: Any = PageServer(text, port)

@@ -26,9 +26,9 @@ def warm(
     Exit codes: 0 all went well; 1 nothing can be kept; 130 interrupted (what was compiled is kept).
     """
     os.environ["POLHODE_QUIET"] = "1"  # this command says itself what it compiles
-    from polhode._warm import tasks
-    from polhode._warm import warm as warmed
-    from polhode.compiled.native import compiles, trusted_directory
+    from polhode.cli._first_programs import tasks
+    from polhode.cli._first_programs import warm as warmed
+    from polhode.compiler.programs import compiles, trusted_directory
 
     directory = trusted_directory() if compiles() else None
     if directory is None:

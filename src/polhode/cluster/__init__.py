@@ -14,19 +14,19 @@ Examples
 
 from typing import TYPE_CHECKING
 
-from polhode._interrupts import on_demand
+from polhode.support.interrupts import on_demand
 
 if TYPE_CHECKING:
+    from polhode.api.plan import PlanInterrupted as PlanInterrupted
     from polhode.cluster.crew import PartsFailed as PartsFailed
     from polhode.cluster.crew import WorkersLost as WorkersLost
     from polhode.cluster.manifest import PlanError as PlanError
-    from polhode.cluster.plan import PlanInterrupted as PlanInterrupted
     from polhode.cluster.worker import WorkerRefused as WorkerRefused
 
 _HOME = {
     "PartsFailed": "crew",
     "PlanError": "manifest",
-    "PlanInterrupted": "plan",
+    "PlanInterrupted": "polhode.api.plan",
     "WorkerRefused": "worker",
     "WorkersLost": "crew",
 }

@@ -28,7 +28,7 @@ LOOK_SECONDS = 0.5
 """How often the driver looks up from waiting: for Ctrl-C, and to report."""
 
 
-class Progressed(NamedTuple):
+class PlanProgress(NamedTuple):
     """How far a plan has come, over all workers."""
 
     parts_done: int
@@ -42,7 +42,7 @@ class Progressed(NamedTuple):
     failed_parts: int = 0
 
     @classmethod
-    def of(cls, manifest: Manifest, parts: int, bodies: int, rate: float, failed: int = 0) -> Progressed:
+    def of(cls, manifest: Manifest, parts: int, bodies: int, rate: float, failed: int = 0) -> PlanProgress:
         """How far a plan is with so much done, at this rate in bodies a second."""
         left = (manifest.count - bodies) / rate if rate > 0.0 else float("inf")
         return cls(parts, manifest.parts, bodies, manifest.count, rate, left, failed)
@@ -72,7 +72,7 @@ class WorkersLost(RuntimeError):
     """The executor has lost its workers, or its scheduler: parts that were finished are in the store."""
 
 
-ProgressOfPlan = Callable[[Progressed], None]
+ProgressOfPlan = Callable[[PlanProgress], None]
 
 
 def few_of(parts: list[int]) -> str:
@@ -227,7 +227,7 @@ class Crew:
             return
         spent = time.monotonic() - self.began
         rate = (self.bodies - self.bodies_before) / spent if spent > 0.0 else 0.0
-        self.progress(Progressed.of(self.manifest, self.done, self.bodies, rate, len(self.failed)))
+        self.progress(PlanProgress.of(self.manifest, self.done, self.bodies, rate, len(self.failed)))
 
     def report_failures(self) -> None:
         """Raises PartsFailed if some parts could not be run."""

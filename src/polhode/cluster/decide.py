@@ -8,19 +8,19 @@ from typing import Any
 
 import numpy as np
 
-from polhode import _check
+from polhode.api.ensemble import EnsembleRequest
 from polhode.cluster.manifest import Manifest, PlanError, found_record, survey_record, versions
 from polhode.cluster.pack import packed
 from polhode.cluster.store import Store
-from polhode.cluster.worker import CANARY_BODIES, Engine, table_of, windowed
+from polhode.cluster.worker import CANARY_BODIES, PartEngine, table_of, windowed
 from polhode.ensembles.batch import Batch, Sight, Survey
-from polhode.ensembles.ensemble import Asked
+from polhode.ensembles.events import WatchedRunner
 from polhode.ensembles.initial import Starts
-from polhode.ensembles.pilots import Tolerant
+from polhode.ensembles.pilots import ToleranceRunner
 from polhode.ensembles.record import plan_record
 from polhode.ensembles.reduce import Reductions
-from polhode.ensembles.watched import Watched
 from polhode.samples import BLOCK
+from polhode.support import checks
 
 PART_SECONDS = 10.0
 """The least work of a part, on one core: beside it, what an executor and a store cost is small."""
@@ -33,8 +33,8 @@ SURVEYED_BODIES = 2**18
 
 
 def decided(
-    asked: Asked, question: dict[str, Any], store: Store, part_bodies: int | None, executor: Executor | None
-) -> tuple[Manifest, Engine]:
+    asked: EnsembleRequest, question: dict[str, Any], store: Store, part_bodies: int | None, executor: Executor | None
+) -> tuple[Manifest, PartEngine]:
     """Decides everything, and returns the manifest, with what can run any bodies."""
     _check_store_is_new(store)
     given_bodies = None if part_bodies is None else _checked_part(part_bodies)
@@ -42,14 +42,14 @@ def decided(
     count = asked.starts.count
     survey = _surveyed(asked, executor)
     turned = asked.turned(survey, 1)
-    steps: Any = turned.turned if isinstance(turned, Watched) else turned
-    found = steps.find() if isinstance(steps, Tolerant) else None
-    if isinstance(steps, Tolerant):
+    steps: Any = turned.turned if isinstance(turned, WatchedRunner) else turned
+    found = steps.find() if isinstance(steps, ToleranceRunner) else None
+    if isinstance(steps, ToleranceRunner):
         batch = None if steps.levels is None else steps.levels.batches(0)[0]
     else:
         batch = steps.batch
     lead = survey.fastest[0] if batch is None else _lead(asked.starts, survey, batch)
-    engine = Engine(asked, turned)
+    engine = PartEngine(asked, turned)
     canary = range(min(CANARY_BODIES, count))
     first = engine.run(canary)  # compiles
     seconds = _seconds_a_body(engine, count)
@@ -69,7 +69,7 @@ def decided(
     return manifest, engine
 
 
-def create_arrays(store: Store, manifest: Manifest, engine: Engine) -> None:
+def create_arrays(store: Store, manifest: Manifest, engine: PartEngine) -> None:
     """Makes the arrays of a plan; the attribute `plan` of the store is written last."""
     attributes = {"polhode": "a plan: see polhode/manifest.json", "plan": manifest.digest, "finished": False}
     canary = range(int(manifest["canary"]["bodies"]))
@@ -84,7 +84,7 @@ def _check_store_is_new(store: Store) -> None:
 
 
 def _checked_part(bodies: Any) -> int:
-    size = _check.count("part_bodies", bodies)
+    size = checks.count("part_bodies", bodies)
     if size % BLOCK or (size // BLOCK) & (size // BLOCK - 1):
         raise ValueError(
             f"part_bodies must be {BLOCK} times a power of two, such as {BLOCK} or {64 * BLOCK}, not {size}: so "
@@ -93,7 +93,7 @@ def _checked_part(bodies: Any) -> int:
     return size
 
 
-def _check_joinable(asked: Asked) -> None:
+def _check_joinable(asked: EnsembleRequest) -> None:
     for name, wanted in (asked.reductions or {}).items():
         step = wanted.over_bodies
         if step is not None and step.kind == "own" and step.argument[2] is None:
@@ -103,7 +103,7 @@ def _check_joinable(asked: Asked) -> None:
             )
 
 
-def _surveyed(asked: Asked, executor: Executor | None) -> Survey:
+def _surveyed(asked: EnsembleRequest, executor: Executor | None) -> Survey:
     """Looks at all bodies, in this process or by an executor."""
     starts = asked.starts
     if executor is None or starts.count <= SURVEYED_BODIES:
@@ -131,7 +131,7 @@ def _lead(starts: Starts, survey: Survey, batch: Batch) -> int:
     return survey.fastest[0]
 
 
-def _seconds_a_body(engine: Engine, count: int) -> float:
+def _seconds_a_body(engine: PartEngine, count: int) -> float:
     """Measures the processor time of one body, without compilation."""
     few = range(min(CANARY_BODIES, count))
     began = time.process_time()
@@ -152,7 +152,7 @@ def _part_bodies(seconds: float, bytes_each: int) -> int:
     return size
 
 
-def _template(engine: Engine, canary: range) -> dict[str, Any]:
+def _template(engine: PartEngine, canary: range) -> dict[str, Any]:
     """The arrays of the store, with the rows of a few bodies; reductions over bodies are added at the end."""
     asked = engine.asked
     made = engine.turned(asked.starts.part(canary.start, canary.stop))

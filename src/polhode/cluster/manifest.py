@@ -14,23 +14,23 @@ from typing import Any
 import numpy as np
 
 from polhode import __version__
-from polhode.compiled import named
-from polhode.compiled.digest import captured, code_text, plain
+from polhode.accuracy.choice import Candidate
+from polhode.accuracy.estimate import Factors
+from polhode.api.ensemble import EnsembleRequest
+from polhode.compiler import named
+from polhode.compiler.digest import captured, code_text, plain
 from polhode.ensembles.batch import Survey
-from polhode.ensembles.ensemble import Asked
 from polhode.ensembles.growth import Companion, Growth
 from polhode.ensembles.initial import Bodies
-from polhode.ensembles.pilots import Found
+from polhode.ensembles.levels import Foresight
+from polhode.ensembles.pilots import PilotResult
 from polhode.ensembles.record import plan_record
-from polhode.ensembles.reduce import Quantity, Step
-from polhode.ensembles.refine import Foresight
-from polhode.integration.binding import Others
-from polhode.io.records import is_own, read_method, torque_record
+from polhode.ensembles.reduce import Quantity, ReductionStep
+from polhode.files.records import is_own, read_method, torque_record
 from polhode.methods import Method
 from polhode.problem import Plan
+from polhode.run.binding import SpreadOfBodies
 from polhode.samples import Distribution, Draws
-from polhode.tolerance.choice import Candidate
-from polhode.tolerance.estimate import Factors
 
 FORMAT, FORMAT_VERSION = "polhode plan", 2
 """The name and the version of the format."""
@@ -150,7 +150,7 @@ DATA = (bool, int, float, str, list, tuple, dict, np.ndarray)
 """The values that a function of the user's may read and that are told apart by their content."""
 
 
-def question_of(asked: Asked) -> dict[str, Any]:
+def question_of(asked: EnsembleRequest) -> dict[str, Any]:
     """Everything that decides the results, for JSON: equal questions have equal answers, to the bit."""
     starts, problem, goal = asked.starts, asked.problem, asked.goal
     body = starts.bodies
@@ -244,7 +244,7 @@ def _bodies(bodies: Bodies) -> Any:
 
 
 def _quantity(wanted: Quantity) -> dict[str, Any]:
-    def step(one: Step | None) -> Any:
+    def step(one: ReductionStep | None) -> Any:
         return None if one is None else [one.kind, described(one.argument)]
 
     # The text of a function may have its address in it, which differs from process to process.
@@ -270,14 +270,14 @@ def survey_record(survey: Survey, lead: int) -> dict[str, Any]:
 
 def read_survey(record: dict[str, Any]) -> Survey:
     """The survey of such a record."""
-    others = Others(
+    others = SpreadOfBodies(
         bool(record["tilted"]), bool(record["differ_in_symmetry"]),
         (float(record["effort"][0]), float(record["effort"][1])), bool(record["gyrostats"]),
     )  # fmt: skip
     return Survey((int(record["lead"]),), others)
 
 
-def found_record(found: Found | None) -> dict[str, Any] | None:
+def found_record(found: PilotResult | None) -> dict[str, Any] | None:
     """What pilots have found, for JSON; infinite numbers are text."""
     if found is None:
         return None
@@ -295,7 +295,7 @@ def _plain(value: Any) -> Any:
     return list(value) if isinstance(value, Factors) else value
 
 
-def read_found(record: dict[str, Any] | None, given: Method | None) -> Found | None:
+def read_found(record: dict[str, Any] | None, given: Method | None) -> PilotResult | None:
     """What pilots have found; `given` is the user's own method, if it is one."""
     if record is None:
         return None
@@ -312,4 +312,4 @@ def read_found(record: dict[str, Any] | None, given: Method | None) -> Found | N
     growth = record.get("growth")
     if growth is not None:
         growth = Growth(**growth | {"companions": tuple(Companion(*one) for one in growth["companions"])})
-    return Found(candidate, foresight, bool(record["own_program"]), growth)
+    return PilotResult(candidate, foresight, bool(record["own_program"]), growth)

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from polhode.ensembles.ensemble import Asked
+from polhode.api.ensemble import EnsembleRequest
 from polhode.ensembles.initial import Starts
 from polhode.torques import CustomTorque
 
@@ -25,7 +25,7 @@ def has_rows(starts: Starts) -> bool:
     return any(isinstance(rows, np.ndarray) and len(rows) > 1 for rows in given)
 
 
-def packed(task: Any, asked: Asked) -> bytes:
+def packed(task: Any, asked: EnsembleRequest) -> bytes:
     """What workers need as bytes. Functions of a script travel along if cloudpickle is there, as with Dask."""
     try:
         return _dumps(task)
@@ -85,7 +85,7 @@ def _travels(value: Any) -> bool:
     return True
 
 
-def _pieces(asked: Asked) -> Iterator[tuple[str, Any]]:
+def _pieces(asked: EnsembleRequest) -> Iterator[tuple[str, Any]]:
     """Yields the pieces of a question that may hold functions of the user's, with their names."""
     starts = asked.starts
     for torque in starts.torques:

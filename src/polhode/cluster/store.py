@@ -30,11 +30,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from polhode._extras import needed
 from polhode.cluster.manifest import Manifest, PlanError, json_digest
-from polhode.io.atomic import whole_file
-from polhode.io.checksum import NAME as CHECKSUM
-from polhode.io.checksum import Checksum
+from polhode.files.atomic import whole_file
+from polhode.files.checksum import NAME as CHECKSUM
+from polhode.files.checksum import Checksum
+from polhode.support.extras import needed
 
 if TYPE_CHECKING:
     from xarray import Dataset

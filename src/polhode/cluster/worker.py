@@ -13,19 +13,19 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from polhode._arrays import Floats
+from polhode.accuracy.search import Goal
+from polhode.api.ensemble import EnsembleRequest, batch_size
 from polhode.cluster.manifest import Manifest, PlanError, json_digest, read_found, read_survey
 from polhode.cluster.memory import keep_freed_memory
 from polhode.cluster.store import Store, Table, digests, flattened, stored
-from polhode.core.status import Status
-from polhode.ensembles.ensemble import Asked, batch_size
+from polhode.ensembles.events import BatchRunner, WatchedRunner
 from polhode.ensembles.initial import Bodies, Starts
-from polhode.ensembles.pilots import Missed, Tolerant
+from polhode.ensembles.pilots import ToleranceMisses, ToleranceRunner
 from polhode.ensembles.reduce import Reductions
 from polhode.ensembles.result import MOST_MESSAGES, Ensemble
-from polhode.ensembles.watched import Turned, Watched
+from polhode.kernels.status import Status
 from polhode.problem import Stats
-from polhode.tolerance.search import Goal
+from polhode.support.arrays import Floats
 
 CANARY_BODIES = 64
 """The bodies that every worker runs first: more than lanes take at a time, and few beside a part."""
@@ -84,7 +84,7 @@ def windowed(starts: Starts, ranges: tuple[range, ...]) -> Starts:
 # --- parts ---------------------------------------------------------------------------------------------------------
 
 
-class Made(NamedTuple):
+class PartResult(NamedTuple):
     """What was made of some bodies: rows for each of them, and what they add to reductions over all."""
 
     arrays: Table
@@ -106,14 +106,14 @@ class Made(NamedTuple):
         return json_digest(self.digests)
 
 
-class Engine:
+class PartEngine:
     """Runs any bodies of a plan, as its manifest says."""
 
-    def __init__(self, asked: Asked, turned: Turned) -> None:
+    def __init__(self, asked: EnsembleRequest, turned: BatchRunner) -> None:
         self.asked, self.turned = asked, turned
 
     @classmethod
-    def of(cls, asked: Asked, manifest: Manifest, threads: int) -> Engine:
+    def of(cls, asked: EnsembleRequest, manifest: Manifest, threads: int) -> PartEngine:
         """Prepares everything as the manifest says, without looking at any bodies but the lead."""
         given = asked.goal.method if isinstance(asked.goal, Goal) else None
         found = read_found(manifest["search"], given)
@@ -121,28 +121,28 @@ class Engine:
 
     @property
     def _steps(self) -> Any:
-        return self.turned.turned if isinstance(self.turned, Watched) else self.turned
+        return self.turned.turned if isinstance(self.turned, WatchedRunner) else self.turned
 
     @property
     def program(self) -> str | None:
         """The digest of the program; None if it has none that holds in other processes."""
         steps = self._steps
-        if not isinstance(steps, Tolerant):
+        if not isinstance(steps, ToleranceRunner):
             return steps.batch.program_name  # type: ignore[no-any-return]
         return None if steps.levels is None else steps.levels.batches(0)[0].program_name
 
     @property
-    def missed(self) -> Missed:
+    def missed(self) -> ToleranceMisses:
         """How many bodies have not reached their tolerance so far."""
         steps = self._steps
-        return steps.missed if isinstance(steps, Tolerant) else Missed()
+        return steps.missed if isinstance(steps, ToleranceRunner) else ToleranceMisses()
 
     @property
     def t(self) -> Floats:
         """The output times."""
         return self.turned.t
 
-    def run(self, bodies: range, starts: Starts | None = None) -> Made:
+    def run(self, bodies: range, starts: Starts | None = None) -> PartResult:
         """Runs some bodies, batch by batch; their initial states are among `starts`."""
         starts = self.asked.starts if starts is None else starts
         total: _Rows | _Reduced = (_Rows if self.asked.reductions is None else _Reduced)(self.asked, bodies)
@@ -155,13 +155,13 @@ class Engine:
             for k, message in made.messages.items():
                 if len(messages) < MOST_MESSAGES:
                     messages[first + k] = message
-        return Made(*total.result(self.asked, self.t), failed, messages, stats)
+        return PartResult(*total.result(self.asked, self.t), failed, messages, stats)
 
 
 class _Reduced:
     """Reductions of the bodies of a part; what they keep for each body becomes rows."""
 
-    def __init__(self, asked: Asked, bodies: range) -> None:
+    def __init__(self, asked: EnsembleRequest, bodies: range) -> None:
         assert asked.reductions is not None
         self.total = Reductions(asked.reductions, asked.starts.count, asked.starts.seed, bodies)
 
@@ -169,7 +169,9 @@ class _Reduced:
         """Adds the next bodies."""
         self.total.add(made)
 
-    def result(self, asked: Asked, t: Floats) -> tuple[Table, Mapping[str, Any], Mapping[str, tuple[str, ...]]]:
+    def result(
+        self, asked: EnsembleRequest, t: Floats
+    ) -> tuple[Table, Mapping[str, Any], Mapping[str, tuple[str, ...]]]:
         """Arrays, states and the dimensions of each."""
         wanted = self.total.wanted
         each = {name for name in wanted if wanted[name].over_bodies is None}
@@ -182,7 +184,7 @@ class _Reduced:
 class _Rows:
     """The rows of the bodies of a part, as `Ensemble.to_xarray` has them; what all bodies share is left out."""
 
-    def __init__(self, asked: Asked, bodies: range) -> None:
+    def __init__(self, asked: EnsembleRequest, bodies: range) -> None:
         self.bodies, self.starts = bodies, asked.starts
         self.arrays: dict[str, tuple[tuple[str, ...], Any, Mapping[str, Any]]] = {}
         self.filled = 0
@@ -200,7 +202,9 @@ class _Rows:
             self.arrays[name][1][self.filled : self.filled + n] = data
         self.filled += n
 
-    def result(self, asked: Asked, t: Floats) -> tuple[Table, Mapping[str, Any], Mapping[str, tuple[str, ...]]]:
+    def result(
+        self, asked: EnsembleRequest, t: Floats
+    ) -> tuple[Table, Mapping[str, Any], Mapping[str, tuple[str, ...]]]:
         """Arrays, no states, and the dimensions of each."""
         return self.arrays, {}, {name: dims for name, (dims, _, _) in self.arrays.items()}
 
@@ -244,7 +248,7 @@ def _shared(starts: Starts) -> set[str]:
 class Task:
     """All that a worker needs for the parts of a plan."""
 
-    asked: Asked
+    asked: EnsembleRequest
     manifest: Manifest
     store: Store
     threads: int
@@ -294,7 +298,7 @@ def run_part(task: Task, part: int, starts: Starts | None = None) -> dict[str, A
     return receipt
 
 
-def _admitted(task: Task, starts: Starts | None) -> Engine:
+def _admitted(task: Task, starts: Starts | None) -> PartEngine:
     """The engine of this thread, if it makes the bits of the manifest."""
     known = getattr(_mine, "known", None)
     key = (task.manifest.digest, task.store.path, task.threads)
@@ -308,17 +312,17 @@ def _admitted(task: Task, starts: Starts | None) -> Engine:
     if isinstance(known[1], WorkerRefused):
         time.sleep(REFUSED_SECONDS)
         raise known[1]
-    engine: Engine = known[1]
+    engine: PartEngine = known[1]
     return engine
 
 
-def admitted(asked: Asked, manifest: Manifest, where: str, threads: int) -> Engine:
+def admitted(asked: EnsembleRequest, manifest: Manifest, where: str, threads: int) -> PartEngine:
     """Returns an engine that has run the first bodies, with the bits of the manifest; raises WorkerRefused if not."""
     try:
         manifest.check_versions(where, f"the worker {worker_name()}")
     except PlanError as problem:
         raise WorkerRefused(str(problem)) from None
-    engine = Engine.of(asked, manifest, threads)
+    engine = PartEngine.of(asked, manifest, threads)
     if (program := engine.program) != manifest["program"] and program is not None and manifest["program"] is not None:
         raise WorkerRefused(
             f"the worker {worker_name()} has another program than the plan ({program[:12]} instead of "

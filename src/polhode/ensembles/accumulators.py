@@ -15,7 +15,7 @@ from typing import Any, Generic, Protocol, TypeVar
 
 import numpy as np
 
-from polhode._arrays import Floats
+from polhode.support.arrays import Floats
 
 QUANTILE_BYTES = 2**27
 """The memory for the quantiles of one quantity over bodies; beyond it, numbers are thinned out."""
@@ -29,7 +29,7 @@ State = dict[str, Any]
 """What an accumulator has found out, as arrays by their names: it can be written to a file and joined elsewhere."""
 
 
-class Kept:
+class WholeQuantity:
     """Keeps a quantity whole, with a row for each body."""
 
     def __init__(self, count: int) -> None:
@@ -58,7 +58,7 @@ class Kept:
         return None if self.all is None else self.all[: self.filled]
 
 
-class Node(Protocol):
+class BlockSum(Protocol):
     """What is known of the bodies of some blocks that stand beside each other."""
 
     def joined(self: N, other: N) -> N:
@@ -68,7 +68,7 @@ class Node(Protocol):
         """It as arrays."""
 
 
-N = TypeVar("N", bound=Node)
+N = TypeVar("N", bound=BlockSum)
 
 
 class Tree(Generic[N]):
@@ -150,7 +150,7 @@ class Sums:
         return {"n": self.n, "mean": self.mean, **({} if self.squares is None else {"squares": self.squares})}
 
 
-class Moments(Tree[Sums]):
+class MomentSums(Tree[Sums]):
     """Makes means, standard deviations or covariances."""
 
     def __init__(self, kind: str) -> None:
@@ -452,18 +452,18 @@ def quantiles_of(x: Floats, n: Any, levels: tuple[float, ...]) -> Floats:
     return np.array(found)
 
 
-Accumulator = Kept | Moments | Extreme | Histogram | Fold | Quantiles
+Accumulator = WholeQuantity | MomentSums | Extreme | Histogram | Fold | Quantiles
 
 
 def accumulator(kind: str | None, argument: Any, count: int, part: range | None = None) -> Accumulator:
     """The accumulator for one kind of reduction of all `count` bodies, or of a part; kind None keeps all rows."""
     part = range(count) if part is None else part
     if kind is None:
-        return Kept(len(part))
+        return WholeQuantity(len(part))
     if kind == "quantile":
         return Quantiles(argument[0], count, part)
     if kind == "histogram":
         return Histogram(argument)
     if kind == "own":
         return Fold(*argument)
-    return Extreme(kind) if kind in EXTREMES else Moments(kind)
+    return Extreme(kind) if kind in EXTREMES else MomentSums(kind)

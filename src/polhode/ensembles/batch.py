@@ -13,9 +13,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from polhode._arrays import Floats, columns, dot, greatest, least
-from polhode._interrupts import Work, is_from_handler, keeping
-from polhode.compiled import (
+from polhode.compiler import (
     CompilationFailed,
     KernelRaised,
     compiles,
@@ -24,30 +22,39 @@ from polhode.compiled import (
     named,
     program,
 )
-from polhode.core.drive import AT, CLOCK, driver, loop_over_bodies, packed_loop_over_bodies, values_together
-from polhode.core.embedded import TOLERANCE, Embedded, packed_steps
-from polhode.core.flows import lane_by_lane, principal_torque
-from polhode.core.gyrostat import greatest_efforts
-from polhode.core.ops import views
-from polhode.core.pieces import over_pieces
-from polhode.core.quat import multiply, to_space
-from polhode.core.sampling import sample_lane_by_lane
-from polhode.core.states import STATE
-from polhode.core.status import Status
-from polhode.core.table import is_handle
-from polhode.core.types import Depends, Scales, UserTorque
 from polhode.ensembles.initial import Start, Starts
 from polhode.ensembles.result import MOST_MESSAGES, Ensemble, EnsembleInterrupted
-from polhode.integration import short_steps
-from polhode.integration.binding import SIGNATURE, ById, OnCompile, Others, full_scales, sampled
-from polhode.integration.buffers import room
-from polhode.integration.fixed import FixedSteps
-from polhode.integration.grid import Segment
-from polhode.integration.loop import CHUNK_SECONDS, UNKNOWN_EVALUATIONS, Integration
-from polhode.integration.nudge import Nudged
-from polhode.integration.short_steps import ShortSteps, about_short_steps, are_absurdly_short, levels_of_polhode
+from polhode.kernels.algebra.quat import multiply, to_space
+from polhode.kernels.algebra.vector_table import is_handle
+from polhode.kernels.embedded import TOLERANCE, Embedded, packed_steps
+from polhode.kernels.gyrostat import greatest_efforts
+from polhode.kernels.loop.drive import (
+    AT,
+    CLOCK,
+    driver,
+    loop_over_bodies,
+    packed_loop_over_bodies,
+    values_together,
+)
+from polhode.kernels.loop.pieces import over_pieces
+from polhode.kernels.loop.sampling import sample_lane_by_lane
+from polhode.kernels.ops import views
+from polhode.kernels.states import STATE
+from polhode.kernels.status import Status
+from polhode.kernels.steps.flows import lane_by_lane, principal_torque
+from polhode.kernels.types import Depends, Scales, UserTorque
 from polhode.methods import Method
 from polhode.problem import Plan, Problem, Stats, check_sizes
+from polhode.run import step_warnings
+from polhode.run.binding import SIGNATURE, ById, OnCompile, SpreadOfBodies, full_scales, sampled
+from polhode.run.buffers import room
+from polhode.run.grid import Segment
+from polhode.run.integration import CHUNK_SECONDS, UNKNOWN_EVALUATIONS, Integration
+from polhode.run.perturbation import PerturbedStart
+from polhode.run.rows_fixed import FixedSteps
+from polhode.run.step_warnings import ShortSteps, about_short_steps, are_absurdly_short, levels_of_polhode
+from polhode.support.arrays import Floats, columns, dot, greatest, least
+from polhode.support.interrupts import Work, is_from_handler, keeping
 
 BATCH_SIGNATURE = SIGNATURE + "iiii"
 """The arguments of a loop over bodies: those of the driver, the range of bodies, and two sizes of rows."""
@@ -84,7 +91,7 @@ class Survey:
 
     fastest: tuple[int, ...]
     """The numbers of the fastest bodies, the fastest first."""
-    others: Others
+    others: SpreadOfBodies
     """How far the others may differ from the one that stands for them."""
 
     @classmethod
@@ -97,7 +104,7 @@ class Survey:
         """Joins what was seen of some bodies and of others; the order does not matter."""
         all_: Sight = reduce(Sight.joined, sights)
         effort = all_.effort if count > 1 else (0.0, 0.0)  # one needs no more than it has
-        others = Others(all_.tilted, len(all_.kinds) > 1, effort, all_.gyrostats)
+        others = SpreadOfBodies(all_.tilted, len(all_.kinds) > 1, effort, all_.gyrostats)
         return cls(tuple(all_.numbers.tolist()), others)
 
 
@@ -169,7 +176,7 @@ def efforts(part: Start) -> tuple[Floats, Floats]:
 
 
 @dataclass
-class Pace:
+class ChunkPace:
     """How many steps fit into a chunk, and what was found about the length of steps."""
 
     work: int
@@ -194,7 +201,7 @@ class Batch:
         if like is None:
             self.lead = self._lead(problem, plan, starts, survey)
             each = self.lead.stepper.evaluations_per_step
-            self.pace = Pace(FIRST_EVALUATIONS // max(1, UNKNOWN_EVALUATIONS if each is None else each))
+            self.pace = ChunkPace(FIRST_EVALUATIONS // max(1, UNKNOWN_EVALUATIONS if each is None else each))
         else:
             span = {"t_start": problem.t_start, "t_end": problem.t_end}
             same = like.lead.problem.replace(times=problem.times, every=problem.every, **span)
@@ -379,7 +386,7 @@ def _embedded_of(
 def _blames_method(problem: str) -> bool:
     """Whether the line that cannot be compiled is polhode's own: then it does not help to call the torque otherwise."""
     blamed, here = Path(problem.partition('"')[2].partition('"')[0]), Path(__file__).parents[1]
-    return any(blamed.is_relative_to(here / part) for part in ("core", "methods"))
+    return any(blamed.is_relative_to(here / part) for part in ("kernels", "methods"))
 
 
 # --- a run of some of them -------------------------------------------------------------------------------------
@@ -400,7 +407,7 @@ class BatchRun:
     """A run of some bodies, each with a row in every array; threads take them block by block."""
 
     def __init__(
-        self, batch: Batch, start: Start, report: Report | None, nudged: Nudged | None = None,
+        self, batch: Batch, start: Start, report: Report | None, nudged: PerturbedStart | None = None,
         begin: Midway | None = None, tolerances: Floats | None = None,
     ) -> None:  # fmt: skip
         """Prepares the arrays; bodies may be companions of others, with slightly different numbers.
@@ -616,7 +623,7 @@ class BatchRun:
             return
         now = np.stack([self.count[some, AT.done], np.abs(self._since_start(some))], axis=1)
         made, length = columns(now - self.looked[some])
-        due = made >= short_steps.LOOK_STEPS
+        due = made >= step_warnings.LOOK_STEPS
         self.looked[some][due] = now[due]
         moments = columns(np.broadcast_to(self.start.bodies.moments, (self.start.count, 3))[some])
         own, rotors = self.states[some, 4:STATE], self.start.bodies.principal_rotors
@@ -787,7 +794,8 @@ class BatchRun:
 
 
 def run_batch(
-    batch: Batch, start: Start, report: Report | None, nudged: Nudged | None = None, *, messages: int = MOST_MESSAGES,
+    batch: Batch, start: Start, report: Report | None, nudged: PerturbedStart | None = None, *,
+    messages: int = MOST_MESSAGES,
     tolerances: Floats | None = None,
 ) -> Ensemble:  # fmt: skip
     """Runs some bodies to the end; an exception that stops them has an `ensemble` of what was computed."""

@@ -12,19 +12,19 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from polhode._arrays import Floats
-from polhode.core.embedded import FASTEST, SUM_OF_ERRORS, TSITOURAS_PAPAKOSTAS_86, VERNER_98
-from polhode.core.types import Depends
+from polhode.accuracy.character import Character
+from polhode.accuracy.estimate import rate_rounding
 from polhode.ensembles.batch import LANES, Batch, run_batch
 from polhode.ensembles.initial import Start
-from polhode.ensembles.refine import BestRows, ManyBodies, Task, distance_of, floors_of, rates_of
+from polhode.ensembles.levels import BestRows, ManyBodies, ToleranceTask, distance_of, floors_of, rates_of
 from polhode.ensembles.result import Ensemble
-from polhode.integration.loop import Progress
+from polhode.kernels.embedded import FASTEST, SUM_OF_ERRORS, TSITOURAS_PAPAKOSTAS_86, VERNER_98
+from polhode.kernels.types import Depends
 from polhode.methods import Method
 from polhode.methods import find as find_method
 from polhode.problem import Plan
-from polhode.tolerance.character import Character
-from polhode.tolerance.estimate import rate_rounding
+from polhode.run.integration import Progress
+from polhode.support.arrays import Floats
 
 LOOSE, TIGHT = "TsitPap86", "Verner98"
 PAIRS = {LOOSE: TSITOURAS_PAPAKOSTAS_86, TIGHT: VERNER_98}
@@ -79,7 +79,7 @@ ROUNDED = 0.1
 """Bodies whose round-off may be more than this part of the tolerance go to compensated collocation."""
 
 FLOW_NS, EVALUATION_NS = 85.0, 4.5
-"""What one exact flow takes in the prices of `tolerance.choice`, and what an evaluation takes in a lane, in ns."""
+"""What one exact flow takes in the prices of `accuracy.choice`, and what an evaluation takes in a lane, in ns."""
 
 
 class Companion(NamedTuple):
@@ -112,7 +112,7 @@ def price(c: Character, rtol: float, rows: int) -> float:
     return evaluations * EVALUATION_NS / FLOW_NS
 
 
-def may_take(c: Character, task: Task) -> bool:
+def may_take(c: Character, task: ToleranceTask) -> bool:
     """Whether embedded pairs can run the bodies.
 
     Other paths take: free bodies, which have a closed form; torques that carry numbers, bend, jump, are stiff or dear,
@@ -120,7 +120,7 @@ def may_take(c: Character, task: Task) -> bool:
     rest at the start, where the rounding of the torque is large beside the rate.
     """
     torque = task.problem.torque
-    special = c.stiff or c.may_bend or c.uneven or c.dry or c.carries or c.dearness > 0.0 or c.pieces > 1.0
+    special = c.stiff or c.may_bend or c.uneven or c.dry or c.carries or c.evaluation_cost > 0.0 or c.pieces > 1.0
     if special or c.depends is Depends.NOTHING or torque.calls_out or torque.sample_kernel is not None:
         return False
     slowest = float(np.linalg.norm(task.starts.rates, axis=-1).min())
@@ -132,7 +132,7 @@ def may_take(c: Character, task: Task) -> bool:
 class Pairs:
     """Runs of bodies by embedded pairs, whatever their tolerances."""
 
-    def __init__(self, task: Task) -> None:
+    def __init__(self, task: ToleranceTask) -> None:
         self.task = task
         self.like: dict[str, Batch] = {}
 

@@ -9,14 +9,14 @@ from typing import Any
 
 import numpy as np
 
-from polhode import _check
-from polhode._arrays import Floats, columns, greatest, least
 from polhode.body import TRIANGLE_TOLERANCE, Body
-from polhode.io.records import TorqueFromFile
+from polhode.files.records import TorqueFromFile
 from polhode.problem import Problem, checked_state
 from polhode.samples import BLOCK, Draws, is_drawn
+from polhode.support import checks
+from polhode.support.arrays import Floats, columns, greatest, least
 from polhode.torques import CustomTorque, SumTorque, Torque, checked
-from polhode.torques.free import Free
+from polhode.torques.no_torque import Free
 from polhode.torques.table import Table, with_common_breakpoints
 
 MOST_LISTED = 10
@@ -134,7 +134,7 @@ def _bodies(body: Any) -> Bodies:
         return Bodies(tuple(body), np.array([b.moments for b in body]))
     if isinstance(body, Sequence) and any(isinstance(b, Body) for b in body):
         raise TypeError("body must be a list of nothing but Bodies, or an array of principal moments")
-    if _check.shape_of("body", body) == (3,):
+    if checks.shape_of("body", body) == (3,):
         raise ValueError(_KINDS_OF_BODY)
     return Bodies((), _moments("body", body))
 
@@ -218,12 +218,12 @@ def _few(times: tuple[float, ...]) -> str:
 
 def _stack(name: str, value: Any, width: int) -> Floats:
     """Returns rows of `width` numbers; a single row may come as a plain list."""
-    shape = _check.shape_of(name, value)
+    shape = checks.shape_of(name, value)
     if shape == (width,):
-        return _check.array(name, value, (width,))[None, :]
+        return checks.array(name, value, (width,))[None, :]
     if len(shape) != 2 or shape[1] != width or shape[0] == 0:
         raise ValueError(f"{name} must have the shape ({width},) or (bodies, {width}), not {shape}")
-    return _check.array(name, value, (shape[0], width))
+    return checks.array(name, value, (shape[0], width))
 
 
 def _rows_of_three(name: str, value: Any) -> Floats:
@@ -231,29 +231,29 @@ def _rows_of_three(name: str, value: Any) -> Floats:
 
 
 def _parameters(name: str, value: Any) -> Floats:
-    shape = _check.shape_of(name, value)
+    shape = checks.shape_of(name, value)
     if len(shape) == 1:
-        return _check.array(name, value, shape)[None, :]
+        return checks.array(name, value, shape)[None, :]
     if len(shape) != 2 or 0 in shape:
         raise ValueError(f"{name} must have the shape (numbers,) or (bodies, numbers), not {shape}")
-    return _check.array(name, value, shape)
+    return checks.array(name, value, shape)
 
 
 def _quaternions(name: str, attitude: Any) -> Floats:
     if hasattr(attitude, "as_quat"):
         q = np.atleast_2d(np.asarray(attitude.as_quat(), dtype=np.float64))
         return q[:, [3, 0, 1, 2]]
-    shape = _check.shape_of(name, attitude)
+    shape = checks.shape_of(name, attitude)
     if len(shape) < 2 or shape == (3, 3):
-        return _check.quaternion(name, attitude)[None, :]
+        return checks.quaternion(name, attitude)[None, :]
     if len(shape) == 3:
-        return np.array([_check.quaternion(f"{name}[{k}]", matrix) for k, matrix in enumerate(attitude)])
+        return np.array([checks.quaternion(f"{name}[{k}]", matrix) for k, matrix in enumerate(attitude)])
     q = _stack(name, attitude, 4)
     w, x, y, z = columns(q == 0.0)
     zero = w & x & y & z
     if zero.any():
         raise ValueError(f"{name}[{int(np.argmax(zero))}] must be a rotation, but the quaternion is zero")
-    return _check.given_unit(name, q)
+    return checks.given_unit(name, q)
 
 
 def read_states(name: str, value: Any, *, torque: Torque) -> Floats | None:
@@ -268,7 +268,7 @@ def read_states(name: str, value: Any, *, torque: Torque) -> Floats | None:
     if value is None or not torque.state_names or isinstance(value, Mapping):
         return checked_state(torque, value, AT_REST)[None, :]
     count = len(torque.state_names)
-    if _check.shape_of(name, value) in ((), (count,)):
+    if checks.shape_of(name, value) in ((), (count,)):
         return checked_state(torque, value, AT_REST)[None, :]
     return _stack(name, value, count)
 
@@ -400,7 +400,7 @@ class Start:
                     f"the torques of an ensemble have equally many parameters, but torque[0] has {len(rows[0])} and "
                     f"torque[{k}] has {len(row)}"
                 )
-        return _check.array("parameters", rows, (self.count, len(rows[0])))
+        return checks.array("parameters", rows, (self.count, len(rows[0])))
 
     def problem(self, k: int, like: Problem) -> Problem:
         """Returns the problem of one body, with span and output of another."""
@@ -458,7 +458,7 @@ class Starts:
         for name, value in given.items():
             if isinstance(value, type):
                 raise TypeError(f"{name} must not be a class: write {value.__name__}(...)")
-        wanted = None if count is None else _check.count("count", count, " of bodies")
+        wanted = None if count is None else checks.count("count", count, " of bodies")
         if drawn and seed is None:
             raise ValueError(
                 f"{' and '.join(drawn)} {'is' if len(drawn) == 1 else 'are'} drawn: give seed=, a whole number, "

@@ -1,7 +1,7 @@
 """A tolerance for many bodies: one method for all, and for each body the steps that it needs.
 
 A few bodies, the pilots, are run first. They show with how many steps all bodies should begin, and how the error falls;
-`refine.py` then refines the steps of every body from there.
+`levels.py` then refines the steps of every body from there.
 """
 
 from __future__ import annotations
@@ -15,28 +15,28 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from polhode._arrays import Floats
-from polhode._interrupts import keeping
-from polhode.core.judge import COARSER
-from polhode.core.types import Depends
+from polhode.accuracy.character import Character, character
+from polhode.accuracy.choice import ANY_TORQUE, COLLOCATION, Candidate, candidate, choose, splitting_cost
+from polhode.accuracy.estimate import where_errors_grow
+from polhode.accuracy.free_body import answer
+from polhode.accuracy.policy import POLICY, ToleranceNotReached, warn_not_reached
+from polhode.accuracy.refinement import History
+from polhode.accuracy.search import Goal, nodes_compile_together
 from polhode.ensembles.batch import LANES, Batch, Survey, efforts
 from polhode.ensembles.growth import Growth, PairedBodies, Pairs, may_take, price
 from polhode.ensembles.initial import Start, Starts
-from polhode.ensembles.refine import Foresight, Levels, ManyBodies, Task, speeds
+from polhode.ensembles.levels import Foresight, Levels, ManyBodies, ToleranceTask, speeds
 from polhode.ensembles.result import Ensemble, EnsembleInterrupted, of_one
-from polhode.integration.binding import OnCompile
-from polhode.integration.loop import Progress, SimulationFailed
-from polhode.integration.short_steps import levels_of_polhode
+from polhode.kernels.judge import COARSER
+from polhode.kernels.types import Depends
 from polhode.methods import Method
 from polhode.methods import find as find_method
 from polhode.problem import Problem
-from polhode.tolerance.character import Character, character
-from polhode.tolerance.choice import ANY_TORQUE, COLLOCATION, Candidate, candidate, choose, splitting_cost
-from polhode.tolerance.estimate import where_errors_grow
-from polhode.tolerance.free import answer
-from polhode.tolerance.policy import POLICY, ToleranceNotReached, warn_not_reached
-from polhode.tolerance.refine import History
-from polhode.tolerance.search import Goal, nodes_compile_together
+from polhode.run.binding import OnCompile
+from polhode.run.integration import Progress, SimulationFailed
+from polhode.run.step_warnings import levels_of_polhode
+from polhode.support.arrays import Floats
+from polhode.support.interrupts import keeping
 
 PILOTS = 16
 """The number of bodies that decide with how many steps all begin; every other one of them decides on the method."""
@@ -72,7 +72,7 @@ GUESSED_STEPS = 1000
 """The steps of a body by which batches are made while they are not known."""
 
 
-class Found(NamedTuple):
+class PilotResult(NamedTuple):
     """What the pilots have found: with it all bodies can be run elsewhere, in the same manner."""
 
     candidate: Candidate
@@ -82,7 +82,7 @@ class Found(NamedTuple):
     """With it embedded pairs run the bodies, and the candidate those that are left over."""
 
 
-class Missed(NamedTuple):
+class ToleranceMisses(NamedTuple):
     """How many bodies have not reached the tolerance, their largest estimate, and how many have none."""
 
     bodies: int = 0
@@ -104,18 +104,18 @@ class Missed(NamedTuple):
             )
 
 
-class Tolerant:
+class ToleranceRunner:
     """Runs bodies with an error of at most rtol."""
 
     def __init__(
         self, problem: Problem, starts: Starts, survey: Survey, goal: Goal, threads: int,
-        progress: Progress | None, on_compile: OnCompile, found: Found | None = None, *, pairs: bool = True,
+        progress: Progress | None, on_compile: OnCompile, found: PilotResult | None = None, *, pairs: bool = True,
     ) -> None:  # fmt: skip
         """Takes what pilots have `found` before, or runs pilots when the first bodies are run.
 
         Embedded `pairs` are tried, unless events are looked for, along steps of levels.
         """
-        self.task = Task(problem, starts, survey, goal.rtol, threads, on_compile)
+        self.task = ToleranceTask(problem, starts, survey, goal.rtol, threads, on_compile)
         self.goal, self.progress = goal, progress
         self.t, self.rows, self.steps = self.task.times, self.task.times.size, GUESSED_STEPS
         self.pilots = Pilots(self.task, goal.method)
@@ -126,7 +126,7 @@ class Tolerant:
         if found is not None:
             self._levels = Levels(self.task, found.candidate, found.foresight, own_program=found.own_program)
             self._growth = found.growth
-        self.missed = Missed()
+        self.missed = ToleranceMisses()
         self.kinds: list[tuple[int, bool]] = []
         """The levels of the plans of the last bodies, and whether iterations went on to round-off."""
 
@@ -173,15 +173,17 @@ class Tolerant:
         error, before = bodies.best.error, self.missed
         late = error[np.isfinite(error) & (error > self.task.rtol)]
         unknown = int((made.success & np.isinf(error)).sum())
-        self.missed = Missed(before.bodies + late.size, float(late.max(initial=before.worst)), before.unknown + unknown)
+        self.missed = ToleranceMisses(
+            before.bodies + late.size, float(late.max(initial=before.worst)), before.unknown + unknown
+        )
         return made
 
-    def find(self) -> Found | None:
+    def find(self) -> PilotResult | None:
         """Lets the pilots choose, and returns what they found; None for a single body, which is run by itself."""
         if self.task.starts.count == 1:
             return None
         growth, levels = self.growth, self.levels
-        return Found(levels.candidate, levels.foresight, levels.own_program, growth)
+        return PilotResult(levels.candidate, levels.foresight, levels.own_program, growth)
 
     def batches(self, made: Ensemble) -> Iterator[tuple[Any, Batch]]:
         """Yields the places of bodies that were run alike, with the batch by which they can be run again."""
@@ -216,7 +218,7 @@ class Tolerant:
         self.missed.warn(self.task.rtol, self.task.starts.count)
 
 
-class Settled(NamedTuple):
+class CandidateResult(NamedTuple):
     """What the pilots have shown about one candidate: its cost, its levels, and their tries."""
 
     cost: float
@@ -228,7 +230,7 @@ class Settled(NamedTuple):
 class Pilots:
     """A few bodies, spread over the ensemble, that show which method and how many steps suit all."""
 
-    task: Task
+    task: ToleranceTask
     method: Method | None
 
     @cached_property
@@ -269,7 +271,7 @@ class Pilots:
             rate=most_of([c.rate for c in each]),
             torque_ratio=most_of([c.torque_ratio for c in each]),
             symmetric=all(c.symmetric for c in each),
-            harmony=most_of([c.harmony for c in each]),
+            harmonic=most_of([c.harmonic for c in each]),
             comoving=comoving,
         )
 
@@ -313,7 +315,7 @@ class Pilots:
             return [chosen]
         problem = self.start.problem(0, task.problem)
         method = chosen.plan(problem, self.fewest, task.rtol).method
-        if c.dearness == 0.0 and not nodes_compile_together(problem, method, task.on_compile):
+        if c.evaluation_cost == 0.0 and not nodes_compile_together(problem, method, task.on_compile):
             return [candidate(find_method(ANY_TORQUE), c, task.rtol)]
         if c.symmetric and not c.depends & Depends.RATE and task.starts.count >= LANES:
             return [chosen, candidate(find_method(SPLITTING), c, task.rtol)]
@@ -332,7 +334,7 @@ class Pilots:
             return self._in_groups(levels, history, (0.0,))
         return levels.replace(levels.candidate, own_program=True)
 
-    def _settled(self, levels: Levels) -> Settled:
+    def _settled(self, levels: Levels) -> CandidateResult:
         """Lets the pilots show whether the first guess was too careful, and begins with fewer steps if it was."""
         order, method = levels.candidate.order, levels.candidate.method
         history, too_few = History(self.start.count), self.fewest
@@ -352,8 +354,8 @@ class Pilots:
             levels = levels.replace(replace(levels.candidate, order=seen))
         rows = bodies.best.rows
         each = float(np.median(rows.evaluations / np.maximum(rows.steps, 1)))
-        price = NODE_COST if method.collocation and self.characters[0].dearness == 0.0 else 1.0
-        return Settled(price * each * levels.candidate.first, levels, history)
+        price = NODE_COST if method.collocation and self.characters[0].evaluation_cost == 0.0 else 1.0
+        return CandidateResult(price * each * levels.candidate.first, levels, history)
 
     def _suited(self, levels: Levels, history: History, too_few: float) -> Levels:
         """Returns levels that begin with as many steps as cost least if bodies that need more are refined."""

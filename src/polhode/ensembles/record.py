@@ -9,12 +9,10 @@ from typing import Any
 
 import numpy as np
 
-from polhode import _check
-from polhode._arrays import Floats
 from polhode.body import Body
 from polhode.ensembles.initial import Bodies, Start
-from polhode.io.netcdf import Contents
-from polhode.io.records import (
+from polhode.files.netcdf import Contents
+from polhode.files.records import (
     TorqueFromFile,
     describe_torque,
     is_own,
@@ -24,6 +22,8 @@ from polhode.io.records import (
     torque_record,
 )
 from polhode.problem import Plan
+from polhode.support import checks
+from polhode.support.arrays import Floats
 from polhode.torques import CustomTorque, SumTorque, Torque, checked
 
 FORMAT, FORMAT_VERSION = "polhode ensemble", 1
@@ -230,7 +230,7 @@ def varied_fields(torques: Sequence[Torque]) -> dict[str, Floats]:
     for field in fields(first) if not isinstance(first, SumTorque) else ():  # type: ignore[arg-type]
         values = [getattr(torque, field.name) for torque in torques]
         try:
-            rows = _check.floats(field.name, values, "hold numbers")
+            rows = checks.floats(field.name, values, "hold numbers")
         except (TypeError, ValueError):  # a field that is no number, such as an orbit
             continue
         if rows.ndim <= 2 and not (rows == rows[:1]).all():

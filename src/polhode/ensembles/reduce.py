@@ -15,15 +15,15 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import numpy as np
 
-from polhode import _check
-from polhode._arrays import Floats
-from polhode._extras import needed
 from polhode.attitudes import NAMES, AttitudeQuantity
-from polhode.core.status import Status
 from polhode.ensembles import accumulators
 from polhode.ensembles.result import MOST_MESSAGES, TIMED, Ensemble, seed_attribute, unavailable
+from polhode.kernels.status import Status
 from polhode.problem import Plan, Problem, Stats
 from polhode.solution import attributes_of
+from polhode.support import checks
+from polhode.support.arrays import Floats
+from polhode.support.extras import needed
 from polhode.torques import Torque
 
 if TYPE_CHECKING:
@@ -46,7 +46,7 @@ What = str | Callable[[Ensemble], Any]
 # --- what the user writes ------------------------------------------------------------------------------------------
 
 
-class Step(NamedTuple):
+class ReductionStep(NamedTuple):
     """A reduction over one dimension."""
 
     kind: str
@@ -61,30 +61,30 @@ class Quantity:
     """
 
     what: What
-    over_time: Step | None = None
-    over_bodies: Step | None = None
+    over_time: ReductionStep | None = None
+    over_bodies: ReductionStep | None = None
 
     def mean(self, dim: Dim) -> Quantity:
         """Takes the mean, over the rows of output or over the bodies."""
-        return self._reduced(dim, Step("mean"))
+        return self._reduced(dim, ReductionStep("mean"))
 
     def std(self, dim: Dim) -> Quantity:
         """Takes the standard deviation: the root of the mean square of the distance from the mean."""
-        return self._reduced(dim, Step("std"))
+        return self._reduced(dim, ReductionStep("std"))
 
     def cov(self, dim: Literal["body"] = "body") -> Quantity:
         """Takes the covariances of the components over the bodies, a matrix."""
         if dim != "body":
             raise ValueError(f"covariances are over bodies, not over {dim!r}")
-        return self._reduced(dim, Step("cov"))
+        return self._reduced(dim, ReductionStep("cov"))
 
     def min(self, dim: Dim) -> Quantity:
         """Takes the least value."""
-        return self._reduced(dim, Step("min"))
+        return self._reduced(dim, ReductionStep("min"))
 
     def max(self, dim: Dim) -> Quantity:
         """Takes the greatest value."""
-        return self._reduced(dim, Step("max"))
+        return self._reduced(dim, ReductionStep("max"))
 
     def quantile(self, q: Any, dim: Dim) -> Quantity:
         """Takes quantiles at levels from 0 to 1; several levels become the first dimension of the result.
@@ -92,14 +92,14 @@ class Quantity:
         Where there are more bodies than fit into memory, quantiles over them have a small error of the rank, of which
         `rank_error` is a bound.
         """
-        levels = _check.row("q", q)
+        levels = checks.row("q", q)
         if levels.size == 0 or ((levels < 0) | (levels > 1)).any():
             raise ValueError(f"q must lie between 0 and 1, not {q!r}")
-        return self._reduced(dim, Step("quantile", (tuple(levels.tolist()), np.ndim(q) == 0)))
+        return self._reduced(dim, ReductionStep("quantile", (tuple(levels.tolist()), np.ndim(q) == 0)))
 
     def last(self) -> Quantity:
         """Takes the value in the last row."""
-        return self._reduced("time", Step("last"))
+        return self._reduced("time", ReductionStep("last"))
 
     def reduce(self, function: Callable[..., Any], dim: Literal["time"] = "time") -> Quantity:
         """Applies a function of your own over time: `function(values, axis=1)`, with values (bodies, times, ...).
@@ -108,7 +108,7 @@ class Quantity:
         """
         if dim != "time":
             raise ValueError("over bodies, which are never all there at once, use fold(function, start)")
-        return self._reduced("time", Step("own", _function("function", function)))
+        return self._reduced("time", ReductionStep("own", _function("function", function)))
 
     def histogram(self, edges: Any, dim: Literal["body"] = "body") -> Quantity:
         """Counts the bodies whose value lies between two edges, for each pair of neighbours among the edges.
@@ -118,10 +118,10 @@ class Quantity:
         """
         if dim != "body":
             raise ValueError(f"histograms are over bodies, not over {dim!r}")
-        given = _check.row("edges", edges)
+        given = checks.row("edges", edges)
         if given.size < 2 or not (np.diff(given) > 0).all():
             raise ValueError(f"edges must be at least two numbers that rise, not {edges!r}")
-        return self._reduced(dim, Step("histogram", tuple(given.tolist())))
+        return self._reduced(dim, ReductionStep("histogram", tuple(given.tolist())))
 
     def fold(
         self, function: Callable[[Any, Any], Any], start: Any, join: Callable[[Any, Any], Any] | None = None
@@ -136,7 +136,7 @@ class Quantity:
         parts are run in any order. The function that adds is `operator.add`.
         """
         both = None if join is None else _function("join", join)
-        return self._reduced("body", Step("own", (_function("function", function), start, both)))
+        return self._reduced("body", ReductionStep("own", (_function("function", function), start, both)))
 
     def __repr__(self) -> str:
         text = f"quantity({_called(self.what)})"
@@ -156,7 +156,7 @@ class Quantity:
                 text += ".last()" if kind == "last" else f".{kind}({dim!r})"
         return text
 
-    def _reduced(self, dim: Dim, step: Step) -> Quantity:
+    def _reduced(self, dim: Dim, step: ReductionStep) -> Quantity:
         if dim not in ("time", "body"):
             raise ValueError(f"dim must be 'time' or 'body', not {dim!r}")
         if self.over_bodies is not None:
@@ -197,7 +197,7 @@ def quantity(what: What) -> Quantity:
         return Quantity(_function("what", what))
     if what.partition("(")[0].strip() in NAMES:
         return Quantity(AttitudeQuantity.read(what))
-    return Quantity(_check.choice("quantity", what, (*TIMED, *SINGLE, *NAMES)))
+    return Quantity(checks.choice("quantity", what, (*TIMED, *SINGLE, *NAMES)))
 
 
 def _called(what: Any) -> str:
@@ -250,14 +250,14 @@ def _level_names(name: str) -> tuple[str, str]:
 # --- over time, for some bodies ------------------------------------------------------------------------------------
 
 
-class Values(NamedTuple):
+class QuantityValues(NamedTuple):
     """The values of a quantity for some bodies, with the names of their dimensions."""
 
     data: Any
     dims: tuple[str, ...]
 
 
-def of_bodies(name: str, wanted: Quantity, bodies: Ensemble) -> Values:
+def of_bodies(name: str, wanted: Quantity, bodies: Ensemble) -> QuantityValues:
     """The quantity of every body, reduced over time if that is wanted."""
     values = _found(name, wanted.what, bodies)
     if wanted.over_time is None:
@@ -272,16 +272,20 @@ def of_bodies(name: str, wanted: Quantity, bodies: Ensemble) -> Values:
         made = _real(name, returned)
         if made.shape[:1] != x.shape[:1]:
             raise ValueError(f"the function of reduce[{name!r}] must keep the {len(x)} bodies, not make {made.shape}")
-        return Values(made, ("body", *_extra(name, made.ndim - 1)) if made.ndim != len(dims) else dims)
+        return QuantityValues(made, ("body", *_extra(name, made.ndim - 1)) if made.ndim != len(dims) else dims)
     if kind == "last":
-        return Values(x[:, -1], dims)
+        return QuantityValues(x[:, -1], dims)
     if kind in ("min", "max"):
-        return Values(accumulators.EXTREMES[kind].reduce(x, axis=1), dims)
+        return QuantityValues(accumulators.EXTREMES[kind].reduce(x, axis=1), dims)
     if kind == "quantile":
         levels, single = argument
         x = np.moveaxis(np.sort(np.asarray(x, dtype=np.float64), axis=1), 1, 0)
         found = accumulators.quantiles_of(x, np.sum(~np.isnan(x), axis=0), levels)
-        return Values(found[0], dims) if single else Values(np.moveaxis(found, 0, 1), ("body", OVER_TIME, *dims[1:]))
+        return (
+            QuantityValues(found[0], dims)
+            if single
+            else QuantityValues(np.moveaxis(found, 0, 1), ("body", OVER_TIME, *dims[1:]))
+        )
     there = ~np.isnan(x)
     n = np.maximum(there.sum(axis=1), 1)
     mean = np.where(there, x, 0.0).sum(axis=1) / n
@@ -289,28 +293,28 @@ def of_bodies(name: str, wanted: Quantity, bodies: Ensemble) -> Values:
     if kind == "std":
         d = np.where(there, x - mean[:, None], 0.0)
         mean = np.sqrt((d * d).sum(axis=1) / n)
-    return Values(np.where(none, np.nan, mean), dims)
+    return QuantityValues(np.where(none, np.nan, mean), dims)
 
 
-def _found(name: str, what: What, bodies: Ensemble) -> Values:
+def _found(name: str, what: What, bodies: Ensemble) -> QuantityValues:
     if isinstance(what, str):
         if what in SINGLE:
-            return Values(np.asarray(getattr(bodies, what)), ("body",))
-        return Values(getattr(bodies, what), ("body", "time", *([TIMED[what]] if TIMED[what] else [])))
+            return QuantityValues(np.asarray(getattr(bodies, what)), ("body",))
+        return QuantityValues(getattr(bodies, what), ("body", "time", *([TIMED[what]] if TIMED[what] else [])))
     if isinstance(what, AttitudeQuantity):
-        return Values(what(bodies), ("body", "time", *what.dimensions))
+        return QuantityValues(what(bodies), ("body", "time", *what.dimensions))
     with _blamed(name):
         returned = what(bodies)
     made = _real(name, returned)
     n, rows = len(bodies), bodies.t.size
     if made.shape == (n,):
-        return Values(made, ("body",))
+        return QuantityValues(made, ("body",))
     if made.shape[:2] != (n, rows):
         raise ValueError(
             f"the function of reduce[{name!r}] must return an array (bodies, times, ...) or (bodies,): of {n} bodies "
             f"at {rows} times, not of shape {made.shape}"
         )
-    return Values(made, ("body", "time", *_extra(name, made.ndim - 2)))
+    return QuantityValues(made, ("body", "time", *_extra(name, made.ndim - 2)))
 
 
 def _real(name: str, values: Any) -> Any:
@@ -337,7 +341,7 @@ def _extra(name: str, count: int) -> tuple[str, ...]:
 # --- over bodies ---------------------------------------------------------------------------------------------------
 
 
-def _accumulator(step: Step | None, count: int, part: range | None) -> accumulators.Accumulator:
+def _accumulator(step: ReductionStep | None, count: int, part: range | None) -> accumulators.Accumulator:
     kind, argument = (None, None) if step is None else step
     return accumulators.accumulator(kind, argument, count, part)
 
@@ -363,7 +367,9 @@ class Reductions:
             self.parts |= {name: self._folded(name, part, values[name]) for name, part in self._folds().items()}
             for name, part in self.parts.items():
                 if not isinstance(part, accumulators.Fold):
-                    for block in [values[name]] if isinstance(part, accumulators.Kept) else _blocks(values[name]):
+                    for block in (
+                        [values[name]] if isinstance(part, accumulators.WholeQuantity) else _blocks(values[name])
+                    ):
                         part.add(block)
         for k, message in bodies.messages.items():
             if len(self.messages) < MOST_MESSAGES:
@@ -553,8 +559,8 @@ class Reduced(Mapping[str, Any]):
 
     def plot(self, path: str | os.PathLike[str] | None = None) -> Figure:
         """Draws the reductions that are over time; with a path the figure is saved there, too."""
-        from polhode.views.plot import finished
-        from polhode.views.plot_many import Drawable, draw
+        from polhode.plots.plot import finished
+        from polhode.plots.plot_many import Drawable, draw
 
         title = f"{self.count:,} bodies, {self.problem.torque.name}"
         figure = draw({name: Drawable(*entry) for name, entry in self.table().items()}, title)
@@ -574,7 +580,7 @@ class Reduced(Mapping[str, Any]):
 
     def save(self, path: str | os.PathLike[str], *, overwrite: bool = False) -> None:
         """Writes what `to_xarray` holds to a NetCDF file, whole or not at all; single numbers become attributes."""
-        from polhode.io import netcdf
+        from polhode.files import netcdf
 
         variables, single = dict[str, netcdf.Variable](), dict[str, str | float]()
         for name, (dims, data, about) in self.table().items():

@@ -14,16 +14,8 @@ from typing import TYPE_CHECKING, Any, SupportsIndex
 
 import numpy as np
 
-from polhode._arrays import Floats, columns, dots
-from polhode._extras import needed
-from polhode._interrupts import is_from_handler
 from polhode.attitudes import WithAttitudes
-from polhode.compiled import all_rows_at_once, program
-from polhode.core.drive import potential_of_many
-from polhode.core.quat import to_space
-from polhode.core.states import STATE
-from polhode.core.status import Status
-from polhode.core.types import Depends
+from polhode.compiler import all_rows_at_once, program
 from polhode.ensembles.initial import Start
 from polhode.ensembles.record import (
     FORMAT,
@@ -39,7 +31,12 @@ from polhode.ensembles.record import (
     whole_numbers,
     with_functions,
 )
-from polhode.io.tables import Column, beside, columns_of, dataframe, write_csv, write_parquet
+from polhode.files.tables import Column, beside, columns_of, dataframe, write_csv, write_parquet
+from polhode.kernels.algebra.quat import to_space
+from polhode.kernels.loop.drive import potential_of_many
+from polhode.kernels.states import STATE
+from polhode.kernels.status import Status
+from polhode.kernels.types import Depends
 from polhode.problem import Plan, Problem, Stats
 from polhode.solution import (
     FEW_ROWS,
@@ -52,6 +49,9 @@ from polhode.solution import (
     read_quantities,
     table_columns,
 )
+from polhode.support.arrays import Floats, columns, dots
+from polhode.support.extras import needed
+from polhode.support.interrupts import is_from_handler
 from polhode.torques import Torque
 
 if TYPE_CHECKING:
@@ -60,7 +60,7 @@ if TYPE_CHECKING:
     from scipy.spatial.transform import Rotation
     from xarray import Dataset
 
-    from polhode.io.netcdf import Contents
+    from polhode.files.netcdf import Contents
 
 
 Table = dict[str, tuple[tuple[str, ...], Any, dict[str, str]]]
@@ -420,8 +420,8 @@ class Ensemble(WithAttitudes):
 
     def plot(self, path: str | os.PathLike[str] | None = None) -> Figure:
         """Draws rates, energy and attitude over time, as median and bands over bodies; a path saves the figure, too."""
-        from polhode.views.plot import finished
-        from polhode.views.plot_many import Drawable, draw
+        from polhode.plots.plot import finished
+        from polhode.plots.plot_many import Drawable, draw
 
         figure = draw({name: Drawable(*entry) for name, entry in self.table().items()}, self._title())
         if figure is None:
@@ -543,7 +543,7 @@ class Ensemble(WithAttitudes):
         rotors, parameters and states at the start. Of a torque of your own it keeps the numbers, and the potential
         energies, but not the function.
         """
-        from polhode.io import netcdf
+        from polhode.files import netcdf
 
         variables = {
             name: netcdf.Variable(dimensions, data.astype(np.float64) if data.dtype.kind in "iu" else data, about)
@@ -558,7 +558,7 @@ class Ensemble(WithAttitudes):
     @classmethod
     def load(cls, path: str | os.PathLike[str], *, torque: Torque | None = None) -> Ensemble:
         """Reads an ensemble from a file that `save` wrote: see `polhode.load`."""
-        from polhode.io import netcdf
+        from polhode.files import netcdf
 
         return ensemble_of(path, netcdf.read(path, ENSEMBLE_ARRAYS), torque)
 
@@ -684,7 +684,7 @@ ENSEMBLE_ARRAYS = (
 
 def ensemble_of(path: str | os.PathLike[str], contents: Contents, torque: Torque | None) -> Ensemble:
     """The ensemble that a file holds; `path` is for messages."""
-    from polhode.io.netcdf import BadFile
+    from polhode.files.netcdf import BadFile
 
     if contents.attributes.get("format") != FORMAT:
         raise BadFile(f"{path} does not hold a polhode ensemble: open it with xarray.open_dataset")

@@ -14,10 +14,10 @@ Examples
 'GravityGradient'
 """
 
-from polhode.environment._planet import EARTH_MU, EARTH_RADIUS, EARTH_RATE, sidereal_angle
 from polhode.environment.air import MSIS, Air, ExponentialAir
 from polhode.environment.field import IGRF, DipoleField, Field
 from polhode.environment.orbit import Orbit, OrbitTable, Path
+from polhode.environment.planet import EARTH_MU, EARTH_RADIUS, EARTH_RATE, sidereal_angle
 from polhode.environment.shadow import eclipses
 from polhode.environment.sun import SOLAR_PRESSURE, Sun
 

@@ -7,10 +7,10 @@ from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
-from polhode._arrays import Floats
-from polhode.core.table import handle_of, packed
-from polhode.environment._planet import EARTH_FLATTENING, EARTH_RADIUS, EARTH_RATE, sidereal_angle
 from polhode.environment.orbit import Path
+from polhode.environment.planet import EARTH_FLATTENING, EARTH_RADIUS, EARTH_RATE, sidereal_angle
+from polhode.kernels.algebra.vector_table import handle_of, packed
+from polhode.support.arrays import Floats
 
 POINTS = 8
 """The values through which each polynomial goes: four on each side of its interval."""
@@ -32,7 +32,7 @@ class Source(Hashable, Protocol):
         """Three numbers for each time."""
 
 
-class AlongOrbit:
+class OrbitPolynomials:
     """Polynomials of degree 7 through values at multiples of an interval, whatever the span of the run."""
 
     def __init__(self, source: Source, orbit: Path, t0: float, t1: float) -> None:
@@ -42,7 +42,7 @@ class AlongOrbit:
         """What kernels read."""
 
     @classmethod
-    def of(cls, source: Source, orbit: Path, span: tuple[float, float] | None) -> "AlongOrbit":
+    def of(cls, source: Source, orbit: Path, span: tuple[float, float] | None) -> "OrbitPolynomials":
         """The table for a span, made now or lately."""
         name = type(source).__name__
         if span is None:
@@ -65,8 +65,8 @@ def check_table_span(name: str, t_span: tuple[float, float] | None, t0: float, t
 
 
 @lru_cache(maxsize=8)
-def _made(source: Source, orbit: Path, t0: float, t1: float) -> AlongOrbit:
-    return AlongOrbit(source, orbit, t0, t1)
+def _made(source: Source, orbit: Path, t0: float, t1: float) -> OrbitPolynomials:
+    return OrbitPolynomials(source, orbit, t0, t1)
 
 
 @lru_cache(maxsize=32)

@@ -8,16 +8,16 @@ from typing import Any, ClassVar, Literal
 
 import numpy as np
 
-from polhode import _check
-from polhode._arrays import Floats
-from polhode._extras import needed
-from polhode.core.kepler import State6
-from polhode.core.ops import fma
-from polhode.core.table import table_at
-from polhode.environment._model import Model
-from polhode.environment._planet import checked_date, date_of
-from polhode.environment._tables import AlongOrbit, check_table_span, ground_place
+from polhode.environment._tables import OrbitPolynomials, check_table_span, ground_place
+from polhode.environment.model import Model
 from polhode.environment.orbit import Path
+from polhode.environment.planet import checked_date, date_of
+from polhode.kernels.algebra.kepler import State6
+from polhode.kernels.algebra.vector_table import table_at
+from polhode.kernels.ops import fma
+from polhode.support import checks
+from polhode.support.arrays import Floats
+from polhode.support.extras import needed
 
 DensityKernel = Callable[[float, Any, State6], float]
 """`(t, p, state) -> kg/m^3`, with the body's position and velocity."""
@@ -50,10 +50,10 @@ class Air(Model):
     """The number of its parameters."""
 
     @abstractmethod
-    def numbers(self, orbit: Path, table: AlongOrbit | None) -> tuple[float, ...]:
+    def numbers(self, orbit: Path, table: OrbitPolynomials | None) -> tuple[float, ...]:
         """The parameters of the density along an orbit; the table must live as long as they are used."""
 
-    def table(self, orbit: Path, span: tuple[float, float] | None) -> AlongOrbit | None:
+    def table(self, orbit: Path, span: tuple[float, float] | None) -> OrbitPolynomials | None:
         """The table for a run between two times, if the model has one."""
         return None
 
@@ -78,13 +78,13 @@ class ExponentialAir(Air):
 
     def __post_init__(self) -> None:
         self._settle_model()
-        density = _check.number("density", self.density)
+        density = checks.number("density", self.density)
         if density < 0.0:
             raise ValueError(f"density must not be negative, not {density:g}")
-        height = _check.number("scale_height", self.scale_height, positive=True)
-        self._settle(density=density, altitude=_check.number("altitude", self.altitude), scale_height=height)
+        height = checks.number("scale_height", self.scale_height, positive=True)
+        self._settle(density=density, altitude=checks.number("altitude", self.altitude), scale_height=height)
 
-    def numbers(self, orbit: Path, table: AlongOrbit | None) -> tuple[float, ...]:
+    def numbers(self, orbit: Path, table: OrbitPolynomials | None) -> tuple[float, ...]:
         """The density, the distance from the centre at which it holds, and 1 / H."""
         return (self.density, orbit.planet_radius + self.altitude, 1.0 / self.scale_height)
 
@@ -113,18 +113,18 @@ class MSIS(Air):
 
     def __post_init__(self) -> None:
         self._settle_model()
-        indices = {name: _check.number(name, getattr(self, name)) for name in ("f107", "f107a", "ap")}
+        indices = {name: checks.number(name, getattr(self, name)) for name in ("f107", "f107a", "ap")}
         for name, value in indices.items():
             if value < 0.0:
                 raise ValueError(f"{name} must not be negative, not {value:g}")
-        span = None if self.t_span is None else _check.numbers("t_span", self.t_span, 2)
+        span = None if self.t_span is None else checks.numbers("t_span", self.t_span, 2)
         self._settle(date=checked_date("date", self.date), t_span=span, **indices)
 
-    def table(self, orbit: Path, span: tuple[float, float] | None) -> AlongOrbit:
+    def table(self, orbit: Path, span: tuple[float, float] | None) -> OrbitPolynomials:
         """The table for a run between two times."""
-        return AlongOrbit.of(self, orbit, self.t_span or span)
+        return OrbitPolynomials.of(self, orbit, self.t_span or span)
 
-    def numbers(self, orbit: Path, table: AlongOrbit | None) -> tuple[float, ...]:
+    def numbers(self, orbit: Path, table: OrbitPolynomials | None) -> tuple[float, ...]:
         """The handle of the table."""
         assert table is not None
         return (table.handle,)

@@ -10,19 +10,19 @@ from typing import Any, Literal, Self
 
 import numpy as np
 
-from polhode import _check
-from polhode._arrays import Floats
-from polhode._extras import needed
-from polhode.core.ops import section
-from polhode.core.table import LookedUp, made_once, table_at
-from polhode.core.text import function
-from polhode.core.trig import sine_cosine
-from polhode.core.types import Vec3
-from polhode.core.vec import combine, dot
-from polhode.environment._model import Model
-from polhode.environment._planet import EARTH_RATE, checked_date, date_of, days_since_2000, sidereal_angle
-from polhode.environment._tables import AlongOrbit, check_table_span, on_earth
+from polhode.environment._tables import OrbitPolynomials, check_table_span, on_earth
+from polhode.environment.model import Model
 from polhode.environment.orbit import Path
+from polhode.environment.planet import EARTH_RATE, checked_date, date_of, days_since_2000, sidereal_angle
+from polhode.kernels.algebra.trig import sine_cosine
+from polhode.kernels.algebra.vec import combine, dot
+from polhode.kernels.algebra.vector_table import LookedUp, made_once, table_at
+from polhode.kernels.codegen import function
+from polhode.kernels.ops import section
+from polhode.kernels.types import Vec3
+from polhode.support import checks
+from polhode.support.arrays import Floats
+from polhode.support.extras import needed
 
 VectorKernel = Callable[[float, Any], Vec3]
 """`(t, p) -> vector in space axes`."""
@@ -88,10 +88,10 @@ class Field(Model, LookedUp):
         """The number of its parameters."""
 
     @abstractmethod
-    def numbers(self, table: AlongOrbit | None) -> tuple[float, ...]:
+    def numbers(self, table: OrbitPolynomials | None) -> tuple[float, ...]:
         """The parameters that the kernel finds in p; the table must live as long as they are used."""
 
-    def table(self, span: tuple[float, float] | None) -> AlongOrbit | None:
+    def table(self, span: tuple[float, float] | None) -> OrbitPolynomials | None:
         """The table for a run between two times, if the model has one."""
         return None
 
@@ -106,7 +106,7 @@ class Field(Model, LookedUp):
         """The parameter by which kernels find its table, as long as this object lives; 0.0 before `for_span`."""
         if self.span is None:
             return 0.0
-        return made_once(self, "_table", lambda: AlongOrbit.of(self, self.orbit, self.span)).handle
+        return made_once(self, "_table", lambda: OrbitPolynomials.of(self, self.orbit, self.span)).handle
 
     def __getstate__(self) -> dict[str, Any]:
         """Leaves out the table, which is made again."""
@@ -133,7 +133,7 @@ class Field(Model, LookedUp):
 
     def vectors(self, t: Any) -> Floats:
         """The flux density in T, in space axes, at these times: three numbers, or a row for each time."""
-        times = _check.floats("t", t, "hold times")
+        times = checks.floats("t", t, "hold times")
         flat = np.atleast_1d(times).reshape(-1)
         if flat.size == 0:
             return np.zeros((*times.shape, 3))
@@ -174,8 +174,8 @@ class DipoleField(Field):
         self._settle(
             orbit=Path.given("orbit", self.orbit),
             date=None if self.date is None else checked_date("date", self.date),
-            reference_radius=_check.number("reference_radius", self.reference_radius, positive=True),
-            **{name: _check.number(name, getattr(self, name)) for name in names},
+            reference_radius=checks.number("reference_radius", self.reference_radius, positive=True),
+            **{name: checks.number(name, getattr(self, name)) for name in names},
         )
 
     @property
@@ -188,7 +188,7 @@ class DipoleField(Field):
         """The numbers of the dipole and of the orbit."""
         return DIPOLE_NUMBERS + len(self.orbit.numbers)
 
-    def numbers(self, table: AlongOrbit | None) -> tuple[float, ...]:
+    def numbers(self, table: OrbitPolynomials | None) -> tuple[float, ...]:
         """What `dipole_field` reads, and the orbit."""
         k = self.equatorial_field * self.reference_radius**3
         if self.date is None:
@@ -222,7 +222,7 @@ class IGRF(Field):
 
     def __post_init__(self) -> None:
         self._settle_model()
-        span = None if self.t_span is None else _check.numbers("t_span", self.t_span, 2)
+        span = None if self.t_span is None else checks.numbers("t_span", self.t_span, 2)
         self._settle(orbit=Path.given("orbit", self.orbit), date=checked_date("date", self.date), t_span=span)
         self._check_year(0.0)
 
@@ -236,11 +236,11 @@ class IGRF(Field):
         """One: the handle of the table."""
         return 1
 
-    def table(self, span: tuple[float, float] | None) -> AlongOrbit:
+    def table(self, span: tuple[float, float] | None) -> OrbitPolynomials:
         """The table for a run between two times."""
-        return AlongOrbit.of(self, self.orbit, self.t_span or span)
+        return OrbitPolynomials.of(self, self.orbit, self.t_span or span)
 
-    def numbers(self, table: AlongOrbit | None) -> tuple[float, ...]:
+    def numbers(self, table: OrbitPolynomials | None) -> tuple[float, ...]:
         """The handle of the table."""
         assert table is not None
         return (table.handle,)

@@ -10,14 +10,21 @@ from typing import Any, ClassVar, Literal
 
 import numpy as np
 
-from polhode import _check
-from polhode._arrays import Floats
-from polhode.core.kepler import NUMBERS, State6, eccentric_anomaly, kepler_state, position, reduced
-from polhode.core.table import handle_of, made_once, packed, table_at
-from polhode.core.types import Vec3
-from polhode.core.vec import cross
-from polhode.environment._model import Model, rows_of_three
-from polhode.environment._planet import EARTH_MU, EARTH_RADIUS
+from polhode.environment.model import Model, rows_of_three
+from polhode.environment.planet import EARTH_MU, EARTH_RADIUS
+from polhode.kernels.algebra.kepler import (
+    NUMBERS,
+    State6,
+    eccentric_anomaly,
+    kepler_state,
+    position,
+    reduced,
+)
+from polhode.kernels.algebra.vec import cross
+from polhode.kernels.algebra.vector_table import handle_of, made_once, packed, table_at
+from polhode.kernels.types import Vec3
+from polhode.support import checks
+from polhode.support.arrays import Floats
 
 SAME_PLANET = 0.01
 """A gravitational parameter within this share of the Earth's is taken for the Earth's."""
@@ -93,7 +100,7 @@ class Path(Model):
         return self._states(t)[..., 3:]
 
     def _states(self, t: Any) -> Floats:
-        times = _check.floats("t", t, "hold times")
+        times = checks.floats("t", t, "hold times")
         if times.size:
             self.check_span(float(times.min()), float(times.max()))
         p, kernel = np.array(self.numbers), self.state_kernel
@@ -121,8 +128,8 @@ class Path(Model):
 
     def _settle_planet(self) -> None:
         self._settle_model()
-        radius = None if self.radius is None else _check.number("radius", self.radius, positive=True)
-        self._settle(mu=_check.number("mu", self.mu, positive=True), radius=radius)
+        radius = None if self.radius is None else checks.number("radius", self.radius, positive=True)
+        self._settle(mu=checks.number("mu", self.mu, positive=True), radius=radius)
 
     def _warn_if_below(self, least: float) -> None:
         """Warns if the orbit goes through the planet."""
@@ -132,7 +139,7 @@ class Path(Model):
             warnings.warn(
                 f"the orbit comes as near as {least / 1e3:.6g} km to the centre of the planet, whose radius is "
                 f"{self.planet_radius / 1e3:.6g} km: lengths are in m",
-                stacklevel=_check.levels_of_polhode(),
+                stacklevel=checks.levels_of_polhode(),
             )
 
 
@@ -170,8 +177,8 @@ class Orbit(Path):
     position_kernel, state_kernel = staticmethod(kepler_position), staticmethod(kepler_state)
 
     def __post_init__(self) -> None:
-        a = _check.number("semi_major_axis", self.semi_major_axis, positive=True)
-        e = _check.number("eccentricity", self.eccentricity)
+        a = checks.number("semi_major_axis", self.semi_major_axis, positive=True)
+        e = checks.number("eccentricity", self.eccentricity)
         if not 0.0 <= e < 1.0:
             raise ValueError(
                 f"eccentricity must be at least 0 and less than 1, not {e:g}: only ellipses are orbits; for a flyby "
@@ -181,8 +188,8 @@ class Orbit(Path):
             raise ValueError("give either mean_anomaly_deg or true_anomaly_deg, not both")
         optional = ("mean_anomaly_deg", "true_anomaly_deg")
         angles = {n: getattr(self, n) for n in ("inclination_deg", "raan_deg", "perigee_deg", *optional)}
-        numbers = {n: _check.number(n, x) for n, x in angles.items() if x is not None}
-        self._settle(semi_major_axis=a, eccentricity=e, epoch=_check.number("epoch", self.epoch), **numbers)
+        numbers = {n: checks.number(n, x) for n, x in angles.items() if x is not None}
+        self._settle(semi_major_axis=a, eccentricity=e, epoch=checks.number("epoch", self.epoch), **numbers)
         self._settle_planet()
         self._warn_if_below(a * (1.0 - e))
 
@@ -191,8 +198,8 @@ class Orbit(Path):
         cls, position: Any, velocity: Any, *, epoch: float = 0.0, mu: float = EARTH_MU, radius: float | None = None
     ) -> "Orbit":
         """The orbit of a body with this position (m) and velocity (m/s), in space axes, at the time `epoch`."""
-        r, v = np.array(_check.vector("position", position)), np.array(_check.vector("velocity", velocity))
-        mu = _check.number("mu", mu, positive=True)
+        r, v = np.array(checks.vector("position", position)), np.array(checks.vector("velocity", velocity))
+        mu = checks.number("mu", mu, positive=True)
         distance, h = float(np.linalg.norm(r)), np.cross(r, v)
         if distance == 0.0 or float(np.linalg.norm(h)) == 0.0:
             raise ValueError("position and velocity must not be zero, nor parallel: the body falls straight down")
@@ -330,7 +337,7 @@ class OrbitTable(Path):
     position_kernel, state_kernel = staticmethod(table_position), staticmethod(table_state)
 
     def __post_init__(self) -> None:
-        t = _check.row("t", self.t)
+        t = checks.row("t", self.t)
         if t.size < 2:
             raise ValueError(f"an orbit needs positions at two times at least, not {t.size}")
         rises = np.diff(t) > 0.0

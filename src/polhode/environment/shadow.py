@@ -5,10 +5,10 @@ from typing import Any
 
 import numpy as np
 
-from polhode import _check
-from polhode._arrays import Floats
 from polhode.environment.orbit import Path
 from polhode.environment.sun import Sun, directions, fixed_ray, sun_ray
+from polhode.support import checks
+from polhode.support.arrays import Floats
 
 HALVINGS = 60
 """Each halves the interval in which a crossing lies: the last digits of the time are reached."""
@@ -19,7 +19,7 @@ DIP_STEPS = 40
 
 def ray_of(sun: Any) -> tuple[Any, tuple[float, ...]]:
     """The kernel and the parameters of a `Sun`, or of a direction that does not change."""
-    return (sun_ray, sun.numbers) if isinstance(sun, Sun) else (fixed_ray, _check.direction("sun", sun))
+    return (sun_ray, sun.numbers) if isinstance(sun, Sun) else (fixed_ray, checks.direction("sun", sun))
 
 
 def eclipses(orbit: Path, sun: Any, t0: float, t1: float) -> Floats:
@@ -29,10 +29,10 @@ def eclipses(orbit: Path, sun: Any, t0: float, t1: float) -> Floats:
     axes. An eclipse that is under way at t0 or t1 begins or ends there.
     """
     orbit = Path.given("orbit", orbit)
-    first, last = sorted((_check.number("t0", t0), _check.number("t1", t1)))
+    first, last = sorted((checks.number("t0", t0), checks.number("t1", t1)))
     orbit.check_span(first, last)
     sunlike = sun if isinstance(sun, Sun) or not isinstance(sun, dict) else Sun.given("sun", sun)
-    times, lit = crossings(orbit, sunlike if isinstance(sunlike, Sun) else _check.vector("sun", sunlike), first, last)
+    times, lit = crossings(orbit, sunlike if isinstance(sunlike, Sun) else checks.vector("sun", sunlike), first, last)
     edges = np.concatenate([[first], times, [last]])
     dark = np.arange(edges.size - 1) % 2 == (1 if lit else 0)
     rows = np.stack([edges[:-1], edges[1:]], axis=1)[dark]

@@ -6,12 +6,12 @@ from typing import Any, Literal
 
 import numpy as np
 
-from polhode import _check
-from polhode._arrays import Floats
-from polhode.core.ops import fma
-from polhode.core.trig import sine_cosine
-from polhode.environment._model import Model
-from polhode.environment._planet import DAY_SECONDS, checked_date, days_since_2000
+from polhode.environment.model import Model
+from polhode.environment.planet import DAY_SECONDS, checked_date, days_since_2000
+from polhode.kernels.algebra.trig import sine_cosine
+from polhode.kernels.ops import fma
+from polhode.support import checks
+from polhode.support.arrays import Floats
 
 SOLAR_PRESSURE = 1361.0 / 299792458.0
 """The pressure of sunlight at the mean distance of the Earth on a black plate that faces it, N/m^2: the solar
@@ -68,7 +68,7 @@ class Sun(Model):
 
     def direction(self, t: Any) -> Floats:
         """The direction to the Sun in space axes at these times: three numbers, or a row for each time."""
-        return directions(sun_ray, self.numbers, _check.floats("t", t, "hold times"))
+        return directions(sun_ray, self.numbers, checks.floats("t", t, "hold times"))
 
 
 def directions(ray: Any, numbers: tuple[float, ...], times: Floats) -> Floats:

@@ -10,12 +10,12 @@ from typing import Any, Literal, get_args
 
 import numpy as np
 
-from polhode import _check
-from polhode._arrays import Floats
-from polhode.io.tables import read_npz, read_parquet
-from polhode.io.text_tables import read_text_table
+from polhode.files.tables import read_npz, read_parquet
+from polhode.files.text_tables import read_text_table
 from polhode.referee.conventions import TO_RADIANS
 from polhode.referee.names import recognised, taken_apart
+from polhode.support import checks
+from polhode.support.arrays import Floats
 
 Missing = Literal["raise", "drop"]
 
@@ -76,7 +76,7 @@ def measurements(
     columns: Mapping[str, Any] | None = None,
 ) -> Measurements:  # fmt: skip
     """What the user's data mean, checked; several sets are joined in the order of their times."""
-    _check.choice("way to treat missing numbers", missing, get_args(Missing))
+    checks.choice("way to treat missing numbers", missing, get_args(Missing))
     sets = list(data) if isinstance(data, Sequence) and not isinstance(data, str) else [data]
     if not sets:
         raise ValueError("there are no data: the list of them is empty")
@@ -126,7 +126,7 @@ def _one(
     data: Any, sigma_omega: Any, sigma_attitude: Any, missing: Missing, columns: Mapping[str, Any] | None
 ) -> Measurements:
     given = _fields(data, columns)
-    t = _check.row("t", given["t"])
+    t = checks.row("t", given["t"])
     if t.size == 0:
         raise ValueError("there are no data: t is empty")
     falls = np.flatnonzero(~(np.diff(t) > 0.0))
@@ -161,7 +161,7 @@ def _fields(data: Any, columns: Mapping[str, Any] | None) -> dict[str, Any]:
     if columns is not None:
         raise ValueError("columns are for tables and CSV files: these data are neither")
     if isinstance(data, Mapping):
-        known = {_check.choice("kind of data", "attitude" if key == "quaternion" else key, KEYS): key for key in data}
+        known = {checks.choice("kind of data", "attitude" if key == "quaternion" else key, KEYS): key for key in data}
         if "t" not in known:
             raise ValueError(f"the data need t, the times in s, but have only {', '.join(map(repr, data))}")
         return {name: data[key] for name, key in known.items() if data[key] is not None}
@@ -190,8 +190,8 @@ def _of_file(path: Path, columns: Mapping[str, Any] | None) -> dict[str, Any]:
     if ending in (".nc", ".aem", ".acm", ".xml") or b"CCSDS_A" in data[:4000]:
         if columns is not None:
             raise ValueError(f"columns are for tables and CSV files, but {path} is none")
-        from polhode._load import load
-        from polhode.io.ccsds import read_aem
+        from polhode.api.load import load
+        from polhode.files.ccsds import read_aem
 
         return _fields(load(path) if ending == ".nc" else read_aem(path), None)
 
@@ -261,7 +261,7 @@ def _sigma_columns(name: str, header: list[str], numbers: Callable[[int], Floats
         wanted = [name] if name in stems else [f"{name}_{axis}" for axis in AXES]
         if not set(wanted) <= set(stems):
             return None
-    places = [stems.index(_check.choice("column", one, stems)) for one in wanted]
+    places = [stems.index(checks.choice("column", one, stems)) for one in wanted]
     units = [TO_RADIANS.get(taken_apart(header[k]).unit, 1.0) for k in places]
     made = [numbers(k) * unit for k, unit in zip(places, units, strict=True)]
     return made[0] if len(made) == 1 else np.stack(made, axis=1)
@@ -292,14 +292,14 @@ def _is_float(value: Any) -> bool:
 
 def _rows(name: str, value: Any, rows: int, width: int, missing: Missing) -> Floats:
     """An array of finite rows; NaN may stand in it if missing numbers are dropped."""
-    x = np.array(_check.floats(name, value, f"hold numbers in the shape ({rows}, {width})"))
+    x = np.array(checks.floats(name, value, f"hold numbers in the shape ({rows}, {width})"))
     if x.shape != (rows, width):
         raise ValueError(f"{name} must have the shape ({rows}, {width}), as t has {rows} times, not {x.shape}")
     if np.isinf(x).any():
         bad = tuple(int(k) for k in np.argwhere(np.isinf(x))[0])
         raise ValueError(f"{name}[{bad[0]}, {bad[1]}] is infinite: remove the row, or put NaN there")
-    if np.abs(x).max(initial=0.0, where=~np.isnan(x)) > _check.LARGEST:
-        bad = tuple(int(k) for k in np.argwhere(np.abs(x) > _check.LARGEST)[0])
+    if np.abs(x).max(initial=0.0, where=~np.isnan(x)) > checks.LARGEST:
+        bad = tuple(int(k) for k in np.argwhere(np.abs(x) > checks.LARGEST)[0])
         raise ValueError(f"{name}[{bad[0]}, {bad[1]}] is {x[bad]:.3g}, more than can be measured: correct the row")
     if missing == "raise" and np.isnan(x).any():
         bad = tuple(int(k) for k in np.argwhere(np.isnan(x))[0])
@@ -313,7 +313,7 @@ def _attitudes(value: Any, rows: int, missing: Missing) -> Floats:
     """Unit quaternions, from Rotations, quaternions or matrices."""
     if hasattr(value, "as_quat"):
         q = np.roll(np.asarray(value.as_quat(), dtype=np.float64), 1, axis=-1)
-    elif _check.shape_of("attitude", value) == (rows, 3, 3):
+    elif checks.shape_of("attitude", value) == (rows, 3, 3):
         from scipy.spatial.transform import Rotation
 
         flat = _rows("attitude", np.reshape(value, (rows, 9)), rows, 9, missing)
@@ -334,7 +334,7 @@ def _attitudes(value: Any, rows: int, missing: Missing) -> Floats:
         bad = int(np.flatnonzero(there)[np.argmin(np.abs(q[there]).max(axis=1))])
         raise ValueError(f"attitude[{bad}] is a quaternion of zeros, and no rotation")
     if there.any():
-        q[there] = _check.given_unit("attitude", q[there])
+        q[there] = checks.given_unit("attitude", q[there])
     return q
 
 
@@ -342,7 +342,7 @@ def _sigma(name: str, value: Any, rows: int, needed: Any) -> Floats | None:
     """Standard deviations (rows, 3): one for all, one for each axis or for each row, or all of them."""
     if value is None:
         return None
-    x = _check.floats(name, value, "be a number, a row or an array of numbers")
+    x = checks.floats(name, value, "be a number, a row or an array of numbers")
     if x.ndim == 1 and x.size == rows and rows != 3:
         x = x[:, None]
     if x.shape not in ((), (3,), (rows, 1), (rows, 3)):

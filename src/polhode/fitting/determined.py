@@ -4,8 +4,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from polhode._arrays import Floats
 from polhode.fitting.parameters import Block, Parameters, Trial
+from polhode.support.arrays import Floats
 
 NO_INFLUENCE = 1e-7
 """Singular values below this, relative to the largest, are taken for zero: differences are good to about 1e-8."""

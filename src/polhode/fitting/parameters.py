@@ -15,9 +15,9 @@ from typing import Any, cast
 
 import numpy as np
 
-from polhode import _check
-from polhode._arrays import Floats, product, to_space, turn_of, vector_of
 from polhode.body import Body
+from polhode.support import checks
+from polhode.support.arrays import Floats, product, to_space, turn_of, vector_of
 from polhode.torques import CustomTorque, SumTorque, Torque
 
 AXES = ("x", "y", "z")
@@ -38,7 +38,7 @@ class Trial:
 
 
 @dataclass(frozen=True)
-class Sizes:
+class NaturalSizes:
     """Natural sizes of a problem, in which changes of parameters are measured."""
 
     rate: float
@@ -59,7 +59,7 @@ class Block:
     """The name by which they are asked for; "torque" for numbers of a torque."""
     names: tuple[str, ...]
     unit: str
-    scales: Callable[[Trial, Sizes], Floats]
+    scales: Callable[[Trial, NaturalSizes], Floats]
     """By how much each x changes if all that is known is a rough guess; NaN: that is not known."""
     moved: Changed
     """The trial with these parameters changed by x."""
@@ -79,7 +79,7 @@ class Block:
         return self.kind in ("moments", "ratios", "inertia")
 
 
-def _named(kind: str, unit: str, moved: Changed, values: Read, scale: Callable[[Sizes], float]) -> Block:
+def _named(kind: str, unit: str, moved: Changed, values: Read, scale: Callable[[NaturalSizes], float]) -> Block:
     """A vector with one component for each body or space axis, to which x is added."""
     names = tuple(f"{kind}_{k}" for k in AXES)
     return Block(kind, names, unit, lambda _, sizes: np.full(3, scale(sizes)), moved, values, lambda _: np.eye(3))
@@ -176,7 +176,7 @@ def _torque_numbers(name: str, part: int | None, which: str, places: tuple[int, 
         each = [f"_{k}" for k in AXES] if shape == (3,) and which != "p" else [f"[{k}]" for k in chosen]
         names = tuple(f"{name}{ending}" for ending in each)
 
-    def scales(origin: Trial, sizes: Sizes) -> Floats:
+    def scales(origin: Trial, sizes: NaturalSizes) -> Floats:
         """The size of the whole field; NaN if it is zero."""
         numbers = flat(origin.torque)
         size = float(np.linalg.norm(numbers if which != "p" else numbers[chosen]))
@@ -236,7 +236,7 @@ class Parameters:
                 trial = block.moved(trial, x[place])
         return trial
 
-    def scales(self, origin: Trial, sizes: Sizes) -> Floats:
+    def scales(self, origin: Trial, sizes: NaturalSizes) -> Floats:
         """The natural sizes of all x; NaN where they are not known."""
         return np.concatenate([block.scales(origin, sizes) for block in self.blocks])
 
@@ -266,7 +266,7 @@ def parameters(free: Any, body: Body, torque: Torque | None) -> Parameters:
             blocks += _of_torque(name, torque)
             continue
         if name not in PLAIN:
-            _check.choice("parameter to fit", name, [*PLAIN, *_torque_names(torque)])
+            checks.choice("parameter to fit", name, [*PLAIN, *_torque_names(torque)])
         plain.append(name)
     for name in plain:
         if plain.count(name) > 1:
@@ -355,7 +355,7 @@ def _of_torque(name: str, torque: Torque | None) -> list[Block]:
     if stem not in known:
         if not known:
             raise ValueError(f"{name!r} is to be fitted, but {torque.name} has no numbers of its own that could be")
-        _check.choice("parameter to fit", stem, [*PLAIN, *known])
+        checks.choice("parameter to fit", stem, [*PLAIN, *known])
     part, field, model = known[stem]
     count = np.size(model.values if field == "p" and isinstance(model, CustomTorque) else getattr(model, field))
     if places and places[0] >= count:

@@ -6,10 +6,10 @@ from typing import Any
 
 import numpy as np
 
-from polhode._arrays import Floats, inverse, lengths, product, vector_of
 from polhode.fitting.data import Measurements
-from polhode.fitting.motion import Motion
-from polhode.fitting.parameters import Parameters, Sizes, Trial
+from polhode.fitting.parameters import NaturalSizes, Parameters, Trial
+from polhode.fitting.trial_motions import Motion
+from polhode.support.arrays import Floats, inverse, lengths, product, vector_of
 
 CHANGE = 1e-5
 """Differences are taken over changes of this size, of attitudes in rad and of rates relative to the largest: they err
@@ -31,7 +31,7 @@ class Residuals:
     """With all standard deviations."""
     parameters: Parameters
     origin: Trial
-    sizes: Sizes
+    sizes: NaturalSizes
     motions: Motions
     steps: Floats
     """The steps of the differences, which are adapted as they are used."""
@@ -141,7 +141,7 @@ class Residuals:
         return scale if np.isfinite(scale) else 1e30
 
 
-def first_steps(parameters: Parameters, origin: Trial, sizes: Sizes, t: Floats) -> Floats:
+def first_steps(parameters: Parameters, origin: Trial, sizes: NaturalSizes, t: Floats) -> Floats:
     """Steps of differences to begin with: a motion turns by its rate times the time."""
     scales = parameters.scales(origin, sizes)
     turned = 1.0 + sizes.rate * float(t[-1] - t[0])

@@ -4,10 +4,10 @@ from itertools import product as combinations
 
 import numpy as np
 
-from polhode._arrays import Floats, inverse, lengths, product, vector_of
 from polhode.body import Body
 from polhode.fitting.data import Measurements
 from polhode.fitting.parameters import PAIRS, Parameters
+from polhode.support.arrays import Floats, inverse, lengths, product, vector_of
 
 NEAR_START_RAD = 0.7
 """The rate at the start is taken from data over which the body turns by this angle."""

@@ -16,9 +16,9 @@ from functools import cache, lru_cache
 from types import ModuleType
 from typing import Any
 
-from polhode import _check, _entry_points, _listed
 from polhode.methods._method import Keeps, Method, Option, StepModel, compose, split, with_options
 from polhode.methods._start_here import ADVICE, START_HERE
+from polhode.support import callable_package, checks, plugins
 
 __all__ = [
     "ADVICE",
@@ -36,7 +36,7 @@ __all__ = [
     "with_options",
 ]  # fmt: skip
 
-_listed.let_be_called(__name__)
+callable_package.let_be_called(__name__)
 
 
 @cache
@@ -52,7 +52,7 @@ def package(name: str) -> str | None:
 
 @cache
 def _added() -> tuple[dict[str, Method], dict[str, str]]:
-    return _entry_points.additions("polhode.methods", _own(), _methods_in, taken=(*short_names(), *REMOVED))
+    return plugins.additions("polhode.methods", _own(), _methods_in, taken=(*short_names(), *REMOVED))
 
 
 def _methods_in(value: Any) -> dict[str, Method]:
@@ -113,7 +113,7 @@ def _named(name: str) -> Method:
         raise ValueError(f"there is no method {bare!r} any more: use {REMOVED[bare.lower()]!r}")
     is_own = isinstance(bare, str) and bare.lower() in map(str.lower, _own())
     known = _own() if is_own else catalogue()
-    return known[_check.choice("method", bare, known, command="polhode methods --all")].replace(**listed)
+    return known[checks.choice("method", bare, known, command="polhode methods --all")].replace(**listed)
 
 
 def _parts(name: str) -> tuple[str, dict[str, str]]:

@@ -13,12 +13,12 @@ from dataclasses import dataclass, field, replace
 from functools import cache, cached_property
 from typing import Any, NamedTuple
 
-from polhode import _check
-from polhode.core.compose import Scheme, Splitting, Stage
-from polhode.core.flows import kick
-from polhode.core.gyrostat import veer
-from polhode.core.operations import operations_of
-from polhode.core.types import Depends
+from polhode.kernels.gyrostat import veer
+from polhode.kernels.steps.compose import Scheme, Splitting, Stage
+from polhode.kernels.steps.flows import kick
+from polhode.kernels.systems.system_splitting import operations_of
+from polhode.kernels.types import Depends
+from polhode.support import checks
 
 
 class Keeps(enum.Flag):
@@ -65,7 +65,7 @@ class Option:
         what = f"option {self.name} of {method}"
         if self.choices and not isinstance(self.default, bool):
             known = {str(c): c for c in self.choices}
-            return known[_check.choice(f"value of the {what}:", str(value), known)]
+            return known[checks.choice(f"value of the {what}:", str(value), known)]
         if isinstance(self.default, bool):
             known_bools = {"true": True, "false": False}
             if str(value).lower() not in known_bools:
@@ -77,7 +77,7 @@ class Option:
             return find(str(value)).name
         if isinstance(self.default, str):
             return str(value)
-        number = _check.number(f"the {what}", _read(value))
+        number = checks.number(f"the {what}", _read(value))
         if isinstance(self.default, int):
             if number != int(number):
                 raise ValueError(f"the {what} must be a whole number, not {value!r}")
@@ -86,7 +86,7 @@ class Option:
 
 
 COMPENSATED = Option("compensated", False, "sum with a running compensation, so that round-off does not accumulate")
-"""The option of every method whose step is an increment (`core.compose.Increments`)."""
+"""The option of every method whose step is an increment (`kernels.steps.compose.Increments`)."""
 
 
 KEPT_VARIANTS = 256
@@ -204,7 +204,9 @@ class Method:
 
     @property
     def comoves(self) -> bool:
-        """Whether it integrates only what a torque adds to the free motion of a symmetric body (`core.comoving`)."""
+        """Whether it integrates only what a torque adds to the free motion of a symmetric body
+        (`kernels.steps.comoving`).
+        """
         return getattr(self.scheme, "symmetric", None) is not None
 
     @cached_property
@@ -293,7 +295,7 @@ class Method:
             raise ValueError(f"{self.name} has no options, so {', '.join(values)} cannot be chosen")
         out = {}
         for name, value in values.items():
-            option = known[_check.choice(f"option of {self.name}:", name, known)]
+            option = known[checks.choice(f"option of {self.name}:", name, known)]
             out[option.name] = option.read(value, self.name)
         return out
 
@@ -352,7 +354,7 @@ def compose(method: Method, fractions: Sequence[float], *, name: str, order: int
     """Returns steps of a symmetric method, one after the other, as one step of higher order.
 
     With a symmetric row of fractions the composition keeps all that the method keeps, except a generalised order.
-    `polhode.core.compose` has the usual rows: `triple_jump`, `suzuki`.
+    `polhode.kernels.steps.compose` has the usual rows: `triple_jump`, `suzuki`.
     """
     free = method.orders_when_free and tuple(None if n is None else max(order, n) for n in method.orders_when_free)
     rotor = method.with_rotor and method.with_rotor._replace(order=order, attitude_order=order, orders_when_free=None)

@@ -1,7 +1,7 @@
 """Adams's methods at fixed steps: few torque evaluations at a high order, for torques of any size and kind."""
 
-from polhode.core.adams import Adams as AdamsScheme
-from polhode.core.types import Depends
+from polhode.kernels.steps.adams_steps import Adams as AdamsScheme
+from polhode.kernels.types import Depends
 from polhode.methods._method import COMPENSATED, Keeps, Method, Option, StepModel, with_options
 
 LONGEST_TURN = {8: 0.3, 10: 0.16, 12: 0.08}

@@ -6,9 +6,9 @@ section 4, after McLachlan 1993, Reich 1996 and Dullweber, Leimkuhler, McLachlan
 compositions of it.
 """
 
-from polhode.core.coefficients import SUZUKI_4, TRIPLE_JUMP_4
-from polhode.core.flows import kick, spin1, spin2, spin3
-from polhode.core.types import Depends
+from polhode.kernels.steps.coefficients import SUZUKI_4, TRIPLE_JUMP_4
+from polhode.kernels.steps.flows import kick, spin1, spin2, spin3
+from polhode.kernels.types import Depends
 from polhode.methods._method import Keeps, Method, Option, compose, split, with_options
 
 SPINS = {"1": spin1, "2": spin2, "3": spin3}

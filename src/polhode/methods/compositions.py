@@ -3,7 +3,15 @@
 The option `of` names the method, with options of its own if need be: `KL6(of=Strang)`, `TJ(of=MR2(axes=231))`.
 """
 
-from polhode.core.coefficients import KAHAN_LI_6, KAHAN_LI_8, SUZUKI_4, TRIPLE_JUMP_4, TRIPLE_JUMP_6, TRIPLE_JUMP_8, Row
+from polhode.kernels.steps.coefficients import (
+    KAHAN_LI_6,
+    KAHAN_LI_8,
+    SUZUKI_4,
+    TRIPLE_JUMP_4,
+    TRIPLE_JUMP_6,
+    TRIPLE_JUMP_8,
+    Row,
+)
 from polhode.methods._method import Keeps, Method, Option, compose, with_options
 from polhode.methods.axes import MR2
 

@@ -10,13 +10,22 @@ approximate attitude, which loses the symplectic structure; here the flow is exa
 and few outputs: with the same steps, the error is proportional to the square of the torque.
 """
 
-from polhode.core.compose import Splitting, Stage
-from polhode.core.correctors import AHEAD, Corrected
-from polhode.core.flows import free, kick
-from polhode.core.gyrostat import veer
-from polhode.core.polished import Polished, PolishedSplitting
-from polhode.core.types import Depends
-from polhode.methods._method import COMPENSATED, Keeps, Method, Option, Promises, StepModel, split, with_options
+from polhode.kernels.gyrostat import veer
+from polhode.kernels.steps.compensated import CompensatedFlow, CompensatedSplitting
+from polhode.kernels.steps.compose import Splitting, Stage
+from polhode.kernels.steps.correctors import AHEAD, CorrectedSplitting
+from polhode.kernels.steps.flows import free, kick
+from polhode.kernels.types import Depends
+from polhode.methods._method import (
+    COMPENSATED,
+    Keeps,
+    Method,
+    Option,
+    Promises,
+    StepModel,
+    split,
+    with_options,
+)
 
 _FREE = Keeps.SYMPLECTIC | Keeps.REVERSIBLE | Keeps.ENERGY | Keeps.MOMENTUM_NORM | Keeps.SPATIAL_MOMENTUM
 _VEERED = _FREE & ~Keeps.ENERGY
@@ -39,7 +48,7 @@ Exact = Method(
 
 ExactPolished = Method(
     "ExactPolished",
-    Polished(),
+    CompensatedFlow(),
     summary="the exact flow with round-off that does not accumulate",
     about="Exact with the low halves of momentum and attitude carried along, at two and a half times the cost: the idea"
     " of vilmart2008, whose subject is the round-off of exact methods. Quaternions are left unscaled during a run. Long"
@@ -56,11 +65,11 @@ ExactPolished = Method(
 
 def _strang(corrector: int, compensated: bool) -> Method:
     plain = split((kick, 1 / 2), (veer, 1 / 2), (free, 1), (veer, 1 / 2), (kick, 1 / 2))
-    leapfrog = PolishedSplitting(plain) if compensated else plain
+    leapfrog = CompensatedSplitting(plain) if compensated else plain
     keeps = Keeps.SYMPLECTIC | Keeps.AXIAL_MOMENTUM
     return Method(
         "Strang",
-        Corrected(leapfrog, corrector) if corrector else leapfrog,
+        CorrectedSplitting(leapfrog, corrector) if corrector else leapfrog,
         summary="exact free flow between half kicks",
         about="Half a kick of the torque, the exact flow of the free body, half a kick. Symplectic and"
         " time-symmetric, of second order with an error proportional to the torque; exact without one. Costs one"
@@ -94,7 +103,7 @@ def _takahashi_imada(corrector: int, compensated: bool) -> Method:
     plain = Splitting((kicks, Stage(free, 1.0), kicks))
     return Method(
         "TakahashiImada",
-        Corrected(PolishedSplitting(plain) if compensated else plain, corrector),
+        CorrectedSplitting(CompensatedSplitting(plain) if compensated else plain, corrector),
         summary="exact free flow between kicks of a modified potential, corrected",
         about="Strang with its corrector leaves an error eps^2 h^2: the kick of a potential, the squared torque over"
         " the inertia. Here the kicks cancel it (takahashi1984, wisdom1996) without derivatives: they take the torque"

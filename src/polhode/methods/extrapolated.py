@@ -1,16 +1,16 @@
 """Extrapolation of the midpoint rule, with steps chosen by a tolerance."""
 
-from polhode import _check
-from polhode.core.extrapolated import RUN, Extrapolated
-from polhode.core.types import Depends
+from polhode.kernels.steps.extrapolation import RUN, Extrapolated
+from polhode.kernels.types import Depends
 from polhode.methods._method import Keeps, Method, Option, with_options
+from polhode.support import checks
 
 SCHEME = Extrapolated()
 """One object: tolerances share a program."""
 
 
 def _gbs(rtol: float) -> Method:
-    relative = _check.number("rtol of GBS", rtol)
+    relative = checks.number("rtol of GBS", rtol)
     if not 0.0 < relative < 1.0:
         raise ValueError(f"GBS needs a tolerance between 0 and 1, such as rtol=1e-9, not {rtol:g}")
     return Method(

@@ -3,12 +3,12 @@
 from collections.abc import Callable
 from functools import cache, partial
 
-from polhode import _check
-from polhode.core.comoving import comoving as comoving_collocation
-from polhode.core.compose import Increments
-from polhode.core.gauss import gauss
-from polhode.core.types import Depends
+from polhode.kernels.steps.comoving import comoving as comoving_collocation
+from polhode.kernels.steps.compose import Increments
+from polhode.kernels.steps.gauss_collocation import gauss
+from polhode.kernels.types import Depends
 from polhode.methods._method import COMPENSATED, Keeps, Method, Option, StepModel, with_options
+from polhode.support import checks
 
 _ABOUT = (
     "Quaternion and momentum follow, within a step, the polynomial of degree {n} whose slope is right at the {n} nodes "
@@ -52,7 +52,7 @@ def _scheme(compensated: bool, comoving: bool) -> Increments:
 
 
 def _collocation(tolerance: float, compensated: bool, comoving: bool) -> Method:
-    allowed = _check.number("the option tolerance of G8", tolerance)
+    allowed = checks.number("the option tolerance of G8", tolerance)
     if not 0 <= allowed < 1:
         raise ValueError(f"the option tolerance of G8 must be at least 0 and less than 1, not {tolerance:g}")
     symmetric = Keeps.REVERSIBLE if allowed == 0 and not comoving else Keeps.NOTHING

@@ -6,8 +6,8 @@ method with the same weights. So neither energy nor momentum is kept, not even t
 
 from typing import Any
 
-from polhode.core.runge_kutta import on_group
-from polhode.core.tableaux import (
+from polhode.kernels.steps.explicit_runge_kutta import on_group
+from polhode.kernels.steps.tableaux import (
     COMMUTATOR_FREE_4,
     CROUCH_GROSSMAN_3,
     CROUCH_GROSSMAN_4,

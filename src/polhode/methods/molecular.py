@@ -1,7 +1,7 @@
 """Methods of molecular dynamics that have names of their own."""
 
-from polhode.core.flows import kick, spin1, spin2, spin3
-from polhode.core.types import Depends
+from polhode.kernels.steps.flows import kick, spin1, spin2, spin3
+from polhode.kernels.types import Depends
 from polhode.methods._method import Keeps, Method, split
 
 NO_SQUISH = Method(

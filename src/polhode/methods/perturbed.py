@@ -15,14 +15,23 @@ from functools import partial
 from itertools import chain, zip_longest
 from typing import Any
 
-from polhode.core import coefficients
-from polhode.core.coefficients import Alternating
-from polhode.core.compose import Splitting
-from polhode.core.flows import free, kick
-from polhode.core.gyrostat import veer
-from polhode.core.polished import PolishedSplitting
-from polhode.core.types import Depends
-from polhode.methods._method import COMPENSATED, Keeps, Method, Option, Promises, StepModel, split, with_options
+from polhode.kernels.gyrostat import veer
+from polhode.kernels.steps import coefficients
+from polhode.kernels.steps.coefficients import Alternating
+from polhode.kernels.steps.compensated import CompensatedSplitting
+from polhode.kernels.steps.compose import Splitting
+from polhode.kernels.steps.flows import free, kick
+from polhode.kernels.types import Depends
+from polhode.methods._method import (
+    COMPENSATED,
+    Keeps,
+    Method,
+    Option,
+    Promises,
+    StepModel,
+    split,
+    with_options,
+)
 from polhode.methods.exact import Strang
 
 Flow = Callable[..., Any]
@@ -54,7 +63,7 @@ def _card(
     plain = alternating(row)
     return Method(
         name,
-        PolishedSplitting(plain) if compensated else plain,
+        CompensatedSplitting(plain) if compensated else plain,
         summary=summary,
         about=f"{about} Torque evaluations and exact flows a step: {evaluations} and {len(row.drifts)}.",
         cite=cite,

@@ -1,10 +1,10 @@
 """Radau's collocation with variable steps: a method for stiff torques."""
 
-from polhode import _check
-from polhode.core.radau import Radau as Scheme
-from polhode.core.radau import estimate_tolerance
-from polhode.core.types import Depends
+from polhode.kernels.steps.radau_collocation import Radau as Scheme
+from polhode.kernels.steps.radau_collocation import estimate_tolerance
+from polhode.kernels.types import Depends
 from polhode.methods._method import Keeps, Method, Option, with_options
+from polhode.support import checks
 
 NODES = {5: 3, 9: 5, 13: 7}
 """The number of nodes, by order."""
@@ -13,7 +13,7 @@ SCHEMES = {order: Scheme(nodes) for order, nodes in NODES.items()}
 
 
 def _radau(order: int, rtol: float, atol: float) -> Method:
-    relative, absolute = (_check.number(f"{name} of Radau", x) for name, x in (("rtol", rtol), ("atol", atol)))
+    relative, absolute = (checks.number(f"{name} of Radau", x) for name, x in (("rtol", rtol), ("atol", atol)))
     if not (relative > 0 and absolute >= 0):
         raise ValueError(f"Radau needs rtol > 0 and atol >= 0, not rtol={rtol:g} and atol={atol:g}")
     if relative >= 1:

@@ -1,17 +1,17 @@
 """Runge-Kutta methods on quaternion and momentum, as seven numbers in a vector space.
 
 They keep nothing, at any order: energy and momentum drift. They are here as baselines that everybody knows.
-Any explicit tableau of `core/tableaux.py` gives such a method.
+Any explicit tableau of `kernels/steps/tableaux.py` gives such a method.
 """
 
 from collections.abc import Callable
 from typing import Any
 
-from polhode.core.compose import Increments, Make
-from polhode.core.quat import normalised, tidied
-from polhode.core.runge_kutta import in_space
-from polhode.core.tableaux import CLASSICAL, FEHLBERG, Tableau
-from polhode.core.types import Depends, Quat
+from polhode.kernels.algebra.quat import normalised, tidied
+from polhode.kernels.steps.compose import Increments, Make
+from polhode.kernels.steps.explicit_runge_kutta import in_space
+from polhode.kernels.steps.tableaux import CLASSICAL, FEHLBERG, Tableau
+from polhode.kernels.types import Depends, Quat
 from polhode.methods._method import COMPENSATED, Keeps, Method, with_options
 
 

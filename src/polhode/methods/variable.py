@@ -2,12 +2,12 @@
 
 from dataclasses import replace
 
-from polhode import _check
-from polhode.core.embedded import TSITOURAS_PAPAKOSTAS_86, VERNER_98, Embedded
-from polhode.core.types import Depends
-from polhode.core.variable import Adaptive, Monitor, Reversible, frequency, rate
+from polhode.kernels.embedded import TSITOURAS_PAPAKOSTAS_86, VERNER_98, Embedded
+from polhode.kernels.steps.variable_steps import Adaptive, Monitor, Reversible, frequency, rate
+from polhode.kernels.types import Depends
 from polhode.methods._method import Keeps, Method, Option, with_options
 from polhode.methods.axes import MR2
+from polhode.support import checks
 
 MONITORS: dict[str, Monitor] = {"frequency": frequency, "rate": rate}
 
@@ -71,7 +71,7 @@ HLR = with_options(
 
 
 def _dop853(rtol: float, atol: float, largest: bool) -> Method:
-    relative, absolute = (_check.number(f"{name} of DOP853", x) for name, x in (("rtol", rtol), ("atol", atol)))
+    relative, absolute = (checks.number(f"{name} of DOP853", x) for name, x in (("rtol", rtol), ("atol", atol)))
     if not (relative > 0 and absolute >= 0):
         raise ValueError(f"DOP853 needs rtol > 0 and atol >= 0, not rtol={rtol:g} and atol={atol:g}")
     if relative >= 1:
@@ -118,7 +118,7 @@ DOP853 = with_options(
 
 def _embedded(name: str, scheme: Embedded, order: int, stages: int, stable: float, whose: str, cite: str) -> Method:
     def make(rtol: float) -> Method:
-        relative = _check.number(f"rtol of {name}", rtol)
+        relative = checks.number(f"rtol of {name}", rtol)
         if not 0 < relative < 1:
             raise ValueError(f"{name} needs a tolerance between 0 and 1, not rtol={rtol:g}")
         return Method(

@@ -7,16 +7,16 @@ from typing import Any
 import numpy as np
 
 from polhode import simulate
-from polhode._arrays import Floats
-from polhode._simulate import check_accepted
+from polhode.api.simulate import check_accepted
 from polhode.body import Body
-from polhode.free import FreeMotion
-from polhode.integration.loop import SimulationFailed, solve
+from polhode.free.free_motion import FreeMotion
 from polhode.methods import Method, find
 from polhode.problem import Plan, Problem
+from polhode.run.integration import SimulationFailed, solve
 from polhode.solution import Solution
+from polhode.support.arrays import Floats
 from polhode.torques import Torque
-from polhode.torques.free import Free
+from polhode.torques.no_torque import Free
 
 
 def slope(h: Any, error: Any) -> float:

@@ -10,12 +10,12 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
 from polhode import __version__
-from polhode._view import runs_of
-from polhode.io import netcdf
-from polhode.io.atomic import whole_file
-from polhode.papers._study import Claim, Size, Study, Verdict
-from polhode.views.page_html import is_built
-from polhode.views.page_show import Page, made_page
+from polhode.api.view import runs_of
+from polhode.files import netcdf
+from polhode.files.atomic import whole_file
+from polhode.page.display import Page, made_page
+from polhode.page.html import is_built
+from polhode.papers.study import Claim, ClaimVerdict, Size, Study
 
 
 @dataclass
@@ -29,7 +29,7 @@ class Outcome:
     problem: str = ""
     """Why the study could not be run, if so; the others go on."""
 
-    def count(self, verdict: Verdict) -> int:
+    def count(self, verdict: ClaimVerdict) -> int:
         """The number of claims with this verdict."""
         return sum(c.verdict is verdict for c in self.claims)
 
@@ -48,7 +48,7 @@ def reproduce(
     The report is written anew after each study, so that an interruption loses nothing. With `go_on`, studies that an
     earlier run of this version and size has finished there are skipped.
     """
-    from polhode.papers._report import page
+    from polhode.papers.report import page
 
     directory.mkdir(parents=True, exist_ok=True)
     outcomes: list[Outcome] = []
@@ -110,7 +110,7 @@ def _kept(study: Study, directory: Path, size: Size) -> Outcome | None:
         record = json.loads(base.with_suffix(".json").read_text("utf-8"))
         if {k: record[k] for k in _heading(size)} != _heading(size) or not all(f.exists() for f in files):
             return None
-        claims = [Claim(**{**c, "verdict": Verdict(c["verdict"])}) for c in record["claims"]]
+        claims = [Claim(**{**c, "verdict": ClaimVerdict(c["verdict"])}) for c in record["claims"]]
         page = base.with_suffix(".html")
         return Outcome(study, claims, [*files, *([page] if page.exists() else [])], float(record["seconds"]))
     except (OSError, ValueError, LookupError, TypeError):
@@ -148,4 +148,4 @@ def _record(outcome: Outcome) -> dict[str, object]:
 
 
 def _told(claim: Claim) -> dict[str, str]:
-    return {k: v.value if isinstance(v, Verdict) else v for k, v in asdict(claim).items() if k != "late"}
+    return {k: v.value if isinstance(v, ClaimVerdict) else v for k, v in asdict(claim).items() if k != "late"}

@@ -10,11 +10,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from polhode._arrays import Floats, angles, inverse, lengths, product, turn_of
-from polhode.core.types import Depends
+from polhode.kernels.types import Depends
 from polhode.referee.conventions import STEP_ANGLE, Meaning, ahead, turn_vectors
 from polhode.referee.reading import Log
-from polhode.referee.truth import Limits, Model, States, fitted, thinned
+from polhode.referee.truth import Limits, MotionModel, States, fitted, thinned
+from polhode.support.arrays import Floats, angles, inverse, lengths, product, turn_of
 
 FIT_ROWS = 150
 """Causes are fitted to about this many rows."""
@@ -30,11 +30,11 @@ LOCAL_TURN = 0.2
 """Rows are compared with rows before them over about this angle, in rad."""
 
 
-class Trial(NamedTuple):
+class LogBesideTruth(NamedTuple):
     """A log under its convention, beside the truth."""
 
     log: Log
-    model: Model
+    model: MotionModel
     t: Floats
     q: Floats | None
     w: Floats | None
@@ -80,13 +80,13 @@ FAIR = 1.5
 """An error is beyond rounding if it is this many times what rounding can make."""
 
 
-def beyond(trial: Trial) -> Any:
+def beyond(trial: LogBesideTruth) -> Any:
     """The rows whose errors rounding cannot explain."""
     attitude, rate = trial.errors()
     return (attitude > FAIR * trial.limits.attitude) | (rate > FAIR * trial.limits.rate)
 
 
-def explanation(trial: Trial) -> Cause | None:
+def explanation(trial: LogBesideTruth) -> Cause | None:
     """The cause that explains the error, the simplest if several do."""
     found = [*_from_the_start(trial)]
     if not trial.model.is_free:
@@ -98,7 +98,7 @@ def explanation(trial: Trial) -> Cause | None:
     return next((c for c in found if c.kind in ("lag", "shift") and c.rate_left < EXPLAINED), None)
 
 
-def _from_the_start(trial: Trial) -> Iterator[Cause]:
+def _from_the_start(trial: LogBesideTruth) -> Iterator[Cause]:
     """Yields causes fitted to the whole motion."""
     attitude, rate = trial.errors()
     rows = thinned(trial.t.size, FIT_ROWS)
@@ -132,7 +132,7 @@ def _from_the_start(trial: Trial) -> Iterator[Cause]:
         yield Cause(kind, p, share, rate_share, is_exact=share < NEARLY_ALL and size > FAR_BEYOND * allowed)
 
 
-def _explains_first_row(trial: Trial, p: Floats, left: Floats) -> bool:
+def _explains_first_row(trial: LogBesideTruth, p: Floats, left: Floats) -> bool:
     """Whether rates of another time lead to the rate of the first row, which is then another one than at the start."""
     changed = lengths(p[None, 1:])[0] / trial.size
     return bool(lengths(left[None, 3:])[0] <= FIRST_ROW_LEFT * changed + 2.0 * trial.limits.rate[0])
@@ -145,7 +145,7 @@ _COMPLEXITY = {
 """Of causes that explain an error as well, the simplest is named."""
 
 
-def _difference(trial: Trial, rows: Any, q: Floats, w: Floats) -> Floats:
+def _difference(trial: LogBesideTruth, rows: Any, q: Floats, w: Floats) -> Floats:
     """How far the log is from a motion at some rows: turns in rad, rates relative to the largest."""
     none = np.zeros((rows.size, 3))
     turned = none if trial.q is None else turn_vectors(q, trial.q[rows])
@@ -156,7 +156,7 @@ def _difference(trial: Trial, rows: Any, q: Floats, w: Floats) -> Floats:
 Attempt = tuple[str, Floats, Callable[[Floats], tuple[Floats, Floats]]]
 
 
-def _causes(trial: Trial, rows: Any) -> Iterator[Attempt]:
+def _causes(trial: LogBesideTruth, rows: Any) -> Iterator[Attempt]:
     """Yields causes: a name, the scales of their parameters, and the motion with these."""
     model = trial.model
     t, q0, w0 = trial.t[rows], trial.true.q[0], trial.true.w[0]
@@ -224,7 +224,7 @@ def _causes(trial: Trial, rows: Any) -> Iterator[Attempt]:
     yield "clock", np.ones(1), faster
 
 
-def _from_row_to_row(trial: Trial) -> Iterator[Cause]:
+def _from_row_to_row(trial: LogBesideTruth) -> Iterator[Cause]:
     """Yields causes fitted to how rows follow from rows a little before them."""
     if trial.q is None or trial.w is None:
         return
@@ -235,7 +235,7 @@ def _from_row_to_row(trial: Trial) -> Iterator[Cause]:
     t, q, w = trial.t[begin], trial.q[begin], trial.w[begin]
     dt, goal_q, goal_w = trial.t[end] - t, trial.q[end], trial.w[end]
 
-    def led(model: Model, q: Floats, w: Floats, offset: float = 0.0, scale: float = 1.0) -> tuple[Floats, Floats]:
+    def led(model: MotionModel, q: Floats, w: Floats, offset: float = 0.0, scale: float = 1.0) -> tuple[Floats, Floats]:
         return ahead(model.body, model.torque, t + offset, q, w, dt, steps, trial.carried, scale)
 
     def moments(p: Floats) -> tuple[Floats, Floats]:

@@ -4,14 +4,14 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from polhode._arrays import Floats, dots, to_space
 from polhode.body import Body
-from polhode.core.ops import read_only
-from polhode.core.types import Depends
-from polhode.referee.causes import Trial
+from polhode.kernels.ops import read_only
+from polhode.kernels.types import Depends
+from polhode.referee.causes import LogBesideTruth
 from polhode.referee.faults import Fault
 from polhode.referee.noise import Noise
 from polhode.referee.truth import thinned
+from polhode.support.arrays import Floats, dots, to_space
 from polhode.torques import Torque
 
 LEAST_DIFFERENCE = 1e-3
@@ -34,7 +34,7 @@ def potential_energy(torque: Torque, body: Body, t: Floats, q: Floats) -> Floats
     return np.array([kernel(x, tuple(y), p) for x, y in zip(t.tolist(), q.tolist(), strict=True)])
 
 
-def column_faults(trial: Trial, noise: Noise | None) -> Iterator[Fault]:
+def column_faults(trial: LogBesideTruth, noise: Noise | None) -> Iterator[Fault]:
     """Yields columns of energy or momentum that are not those of the rows; a constant factor may be another unit."""
     if trial.w is None or not trial.log.conserved:
         return

@@ -13,12 +13,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from polhode._arrays import Floats, inverse, lengths, product, vector_of
 from polhode.attitudes import quaternion_from_euler, quaternion_from_mrp
 from polhode.body import Body
-from polhode.core.ops import read_only
-from polhode.core.types import Depends
+from polhode.kernels.ops import read_only
+from polhode.kernels.types import Depends
 from polhode.referee.reading import Log, Raw
+from polhode.support.arrays import Floats, inverse, lengths, product, vector_of
 from polhode.torques import Torque
 from polhode.vectors import to_body
 

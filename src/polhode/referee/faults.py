@@ -10,12 +10,19 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from polhode._arrays import angles, lengths, to_space
 from polhode.attitudes import euler, quaternion_from_euler
-from polhode.core.types import Depends
+from polhode.kernels.types import Depends
 from polhode.referee import conventions
-from polhode.referee.causes import EXPLAINED, FAIR, Cause, Trial, beyond, explanation
-from polhode.referee.rows import APART, Break, conventions_of_parts, find_break, find_rate_map, rates_wrong_since
+from polhode.referee.causes import EXPLAINED, FAIR, Cause, LogBesideTruth, beyond, explanation
+from polhode.referee.rows import (
+    APART,
+    Break,
+    conventions_of_parts,
+    find_break,
+    find_rate_map,
+    rates_wrong_since,
+)
+from polhode.support.arrays import angles, lengths, to_space
 
 LARGE_JUMP = 0.2
 """A jump by this share of the motion from row to row is none between two steps of an integrator."""
@@ -48,7 +55,7 @@ class Fault:
         return self.sentence
 
 
-def find_faults(trial: Trial, words: str | None = None) -> tuple[Fault, ...]:
+def find_faults(trial: LogBesideTruth, words: str | None = None) -> tuple[Fault, ...]:
     """What is wrong with a log beyond rounding and good integration; `words` are the user's on its conventions."""
     place = find_break(trial)
     broken = None if place is None else _broken(trial, place, words)
@@ -79,7 +86,7 @@ def find_faults(trial: Trial, words: str | None = None) -> tuple[Fault, ...]:
 # --- places --------------------------------------------------------------------------------------------------------
 
 
-def _broken(trial: Trial, place: Break, words: str | None) -> Fault:
+def _broken(trial: LogBesideTruth, place: Break, words: str | None) -> Fault:
     """A place where the log leaves its own motion, in words."""
     k, row = place.row, trial.log.row
     at = f"(t = {trial.t[k]:.6g} s)"
@@ -129,7 +136,7 @@ def _broken(trial: Trial, place: Break, words: str | None) -> Fault:
     return Fault("rows", said, "possible", since)
 
 
-def _wrong_rates(trial: Trial) -> Fault | None:
+def _wrong_rates(trial: LogBesideTruth) -> Fault | None:
     """Finds rates that are wrong, since the attitudes are right."""
     if (k := rates_wrong_since(trial)) is None:
         return None
@@ -150,7 +157,7 @@ def _degrees(angle: float) -> str:
 # --- causes in words -----------------------------------------------------------------------------------------------
 
 
-def _fault(trial: Trial, cause: Cause) -> Fault | None:
+def _fault(trial: LogBesideTruth, cause: Cause) -> Fault | None:
     """A cause in words."""
     p, second = cause.p, trial.row_angle**2 / 4.0
     attitude, rate = trial.errors()
@@ -250,7 +257,7 @@ def _percent(share: float) -> str:
     return f"{share:.1%} of that" if share > 1e-3 else f"{share:.0e} of that"
 
 
-def _kinematic(trial: Trial) -> Fault | None:
+def _kinematic(trial: LogBesideTruth) -> Fault | None:
     """Finds attitudes that do not follow from the rates beside them."""
     if trial.q is None or trial.w is None:
         return None
@@ -277,7 +284,7 @@ EULER_STEPS = (1, 2, 4, 5, 8, 10, 16, 20, 25, 40, 50, 100)
 MOST_EULER_STEPS = 100_000
 
 
-def _by_eulers_method(trial: Trial, error: float) -> str:
+def _by_eulers_method(trial: LogBesideTruth, error: float) -> str:
     """A sentence if attitudes turn away as Euler's method for Euler angles makes them, else nothing."""
     raw, even = trial.log.attitude, np.ptp(np.diff(trial.t)) < 1e-6 * abs(trial.t[1] - trial.t[0])
     if raw is None or raw.kind != "euler" or trial.meaning.sequence != "ZYX" or not even or trial.q is None:
@@ -318,7 +325,7 @@ def _by_eulers_method(trial: Trial, error: float) -> str:
     )
 
 
-def _hidden_torque(trial: Trial) -> Fault | None:
+def _hidden_torque(trial: LogBesideTruth) -> Fault | None:
     """Finds a torque that acts in the log, where none was given."""
     if trial.model.torque.depends is not Depends.NOTHING or trial.q is None or trial.w is None:
         return None

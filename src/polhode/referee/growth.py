@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from polhode._arrays import Floats
+from polhode.support.arrays import Floats
 
 CLEAR = 0.3
 """A curve explains a drift if it leaves less than this share of it."""

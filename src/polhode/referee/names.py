@@ -34,7 +34,7 @@ _FOURS = {
 """Components of quaternions; "first": the name says which of them is the scalar, and it is put first."""
 
 
-class Found(NamedTuple):
+class ColumnGroup(NamedTuple):
     """The columns that hold one thing."""
 
     kind: str
@@ -46,15 +46,15 @@ class Found(NamedTuple):
     """What the names say besides: "first" of a quaternion, "space" of rates, a sequence of Euler angles."""
 
 
-class Layout(NamedTuple):
+class ColumnLayout(NamedTuple):
     """The columns of a table that a motion is read from."""
 
-    time: Found
-    attitude: Found | None
-    omega: Found | None
+    time: ColumnGroup
+    attitude: ColumnGroup | None
+    omega: ColumnGroup | None
     place: tuple[int, int] | None = None
     """The columns of latitude and longitude in degrees, if the table has them."""
-    conserved: tuple[Found, ...] = ()
+    conserved: tuple[ColumnGroup, ...] = ()
     """The columns of the energy and of the angular momentum, if the table has them."""
 
     @property
@@ -101,7 +101,7 @@ def taken_apart(name: str) -> _Name:
     return _Name("".join(kept), unit, seconds)
 
 
-def recognised(names: Sequence[str], where: str, mapping: Mapping[str, Any] | None = None) -> Layout:
+def recognised(names: Sequence[str], where: str, mapping: Mapping[str, Any] | None = None) -> ColumnLayout:
     """Which columns hold time, attitude and rate: those that the mapping names, others by their names."""
     plain = [taken_apart(name) for name in names]
     given = {} if mapping is None else _given(names, mapping)
@@ -126,7 +126,7 @@ def recognised(names: Sequence[str], where: str, mapping: Mapping[str, Any] | No
             f"{where}: no columns are an attitude or a rate; there are {_listed(names)}: name them, as in "
             "--columns omega=wx,wy,wz --columns quaternion=q0,q1,q2,q3 (in Python: columns={'omega': ['wx', ...]})"
         )
-    return Layout(time, attitude, omega, _place(plain), _conserved(plain, free))
+    return ColumnLayout(time, attitude, omega, _place(plain), _conserved(plain, free))
 
 
 def _check_complete(
@@ -155,9 +155,9 @@ def _listed(names: Sequence[str]) -> str:
     return f"{shown} and {len(names) - 12} more" if len(names) > 12 else shown
 
 
-def _given(names: Sequence[str], mapping: Mapping[str, Any]) -> dict[str, Found]:
+def _given(names: Sequence[str], mapping: Mapping[str, Any]) -> dict[str, ColumnGroup]:
     """The columns that the user named: t, omega, quaternion, matrix, mrp or euler(ZYX), with their units."""
-    made: dict[str, Found] = {}
+    made: dict[str, ColumnGroup] = {}
     for key, value in mapping.items():
         matched = re.fullmatch(r"(t|time|omega|quaternion|matrix|mrp|euler)(?:_(deg|rad|rpm|s|ms|us|ns|min))?"
                                r"(?:\(([XYZxyz]{3})\))?", key)  # fmt: skip
@@ -180,7 +180,7 @@ def _given(names: Sequence[str], mapping: Mapping[str, Any]) -> dict[str, Found]
         if kind == "time":
             seconds = TIME_UNITS[matched[2]] if matched[2] else taken_apart(names[found[0]]).seconds or 1.0
             unit = repr(seconds)
-        made[kind] = Found(kind, found, unit, matched[3] or "")
+        made[kind] = ColumnGroup(kind, found, unit, matched[3] or "")
     return made
 
 
@@ -202,10 +202,10 @@ def _common(units: Iterable[str]) -> str:
     return found.pop() if len(found) == 1 else ""
 
 
-def _time(plain: Sequence[_Name]) -> Found | None:
+def _time(plain: Sequence[_Name]) -> ColumnGroup | None:
     for k, name in enumerate(plain):
         if name.plain in _TIME:
-            return Found("time", (k,), repr(name.seconds or 1.0))
+            return ColumnGroup("time", (k,), repr(name.seconds or 1.0))
     return None
 
 
@@ -219,11 +219,11 @@ def _groups(plain: Sequence[_Name], free: Sequence[int]) -> dict[str, dict[str, 
     return found
 
 
-def _rates(plain: Sequence[_Name], free: Sequence[int]) -> Found | None:
-    choices: list[tuple[bool, Found]] = []
+def _rates(plain: Sequence[_Name], free: Sequence[int]) -> ColumnGroup | None:
+    choices: list[tuple[bool, ColumnGroup]] = []
     groups = _groups(plain, free)
     if (joint := groups.get("qvel", {})) and all(str(k) in joint for k in range(6)):  # of a free joint of MuJoCo
-        return Found("omega", tuple(joint[str(k)] for k in (3, 4, 5)))
+        return ColumnGroup("omega", tuple(joint[str(k)] for k in (3, 4, 5)))
     for stem, parts in groups.items():
         if not (_RATE.search(stem) or stem == "w") or "euler" in stem or "momentum" in stem:
             continue
@@ -232,37 +232,37 @@ def _rates(plain: Sequence[_Name], free: Sequence[int]) -> Found | None:
                 columns = tuple(parts[n] for n in names)
                 space = any(word in stem for word in _SPACE_WORDS)
                 unit = _common(plain[c].unit for c in columns)
-                choices.append((space, Found("omega", columns, unit, "space" if space else "")))
+                choices.append((space, ColumnGroup("omega", columns, unit, "space" if space else "")))
                 break
     by_name = {plain[k].plain: k for k in free}
     for names in (("p", "q", "r"), ("rollrate", "pitchrate", "yawrate")):
         if all(n in by_name for n in names):
             columns = tuple(by_name[n] for n in names)
-            choices.append((False, Found("omega", columns, _common(plain[c].unit for c in columns))))
+            choices.append((False, ColumnGroup("omega", columns, _common(plain[c].unit for c in columns))))
     return min(choices, key=lambda c: c[0])[1] if choices else None
 
 
-def _attitude(names: Sequence[str], plain: Sequence[_Name], free: Sequence[int]) -> Found | None:
+def _attitude(names: Sequence[str], plain: Sequence[_Name], free: Sequence[int]) -> ColumnGroup | None:
     groups = _groups(plain, free)
     if (joint := groups.get("qpos", {})) and all(str(k) in joint for k in range(7)):  # of a free joint of MuJoCo
-        return Found("quaternion", tuple(joint[str(k)] for k in (3, 4, 5, 6)))
+        return ColumnGroup("quaternion", tuple(joint[str(k)] for k in (3, 4, 5, 6)))
     for stem, parts in groups.items():
         if not _QUATERNION.fullmatch(stem):
             continue
         for four, hint in _FOURS.items():
             if all(n in parts for n in four):
-                return Found("quaternion", tuple(parts[n] for n in four), "", hint)
+                return ColumnGroup("quaternion", tuple(parts[n] for n in four), "", hint)
     if (found := _matrix(plain, free)) is not None:
         return found
     for stem, parts in groups.items():
         if "sigma" in stem or "mrp" in stem:
             for three in _THREES:
                 if all(n in parts for n in three):
-                    return Found("mrp", tuple(parts[n] for n in three))
+                    return ColumnGroup("mrp", tuple(parts[n] for n in three))
     return _euler(names, plain, free)
 
 
-def _matrix(plain: Sequence[_Name], free: Sequence[int]) -> Found | None:
+def _matrix(plain: Sequence[_Name], free: Sequence[int]) -> ColumnGroup | None:
     grids: dict[str, dict[str, int]] = {}
     for k in free:
         matched = re.fullmatch(r"([a-z]\w*?)(\d\d?)", plain[k].plain)
@@ -276,11 +276,11 @@ def _matrix(plain: Sequence[_Name], free: Sequence[int]) -> Found | None:
             [str(k) for k in range(1, 10)],
         ):
             if all(n in parts for n in wanted):
-                return Found("matrix", tuple(parts[n] for n in wanted))
+                return ColumnGroup("matrix", tuple(parts[n] for n in wanted))
     return None
 
 
-def _euler(names: Sequence[str], plain: Sequence[_Name], free: Sequence[int]) -> Found | None:
+def _euler(names: Sequence[str], plain: Sequence[_Name], free: Sequence[int]) -> ColumnGroup | None:
     own: dict[tuple[str, str], dict[str, int]] = {}
     letters: dict[str, int] = {}
     numbered: dict[str, int] = {}
@@ -297,24 +297,24 @@ def _euler(names: Sequence[str], plain: Sequence[_Name], free: Sequence[int]) ->
             numbered.setdefault(matched[1], k)
     for (unit, sequence), parts in own.items():
         if len(parts) == 3:
-            return Found("euler", tuple(parts[n] for n in "123"), unit, sequence)
+            return ColumnGroup("euler", tuple(parts[n] for n in "123"), unit, sequence)
     for wanted, hint in (("Z Y X", "ZYX"), ("psi theta phi", "")):
         keys = wanted.split()
         if all(n in letters for n in keys):
             columns = tuple(letters[n] for n in keys)
-            return Found("euler", columns, _common(plain[c].unit for c in columns), hint or "ZYX or ZXZ")
+            return ColumnGroup("euler", columns, _common(plain[c].unit for c in columns), hint or "ZYX or ZXZ")
     for three in _THREES:
         if all(n in numbered for n in three):
             columns = tuple(numbered[n] for n in three)
-            return Found("euler", columns, _common(plain[c].unit for c in columns), "any")
+            return ColumnGroup("euler", columns, _common(plain[c].unit for c in columns), "any")
     return None
 
 
-def _conserved(plain: Sequence[_Name], free: Sequence[int]) -> tuple[Found, ...]:
-    energy = [Found("energy", (k,)) for k in free if ENERGY.fullmatch(plain[k].plain)]
+def _conserved(plain: Sequence[_Name], free: Sequence[int]) -> tuple[ColumnGroup, ...]:
+    energy = [ColumnGroup("energy", (k,)) for k in free if ENERGY.fullmatch(plain[k].plain)]
     groups = [parts for stem, parts in _groups(plain, free).items() if MOMENTUM.fullmatch(stem)]
     threes = [[parts[n] for n in three] for parts in groups for three in _THREES if all(n in parts for n in three)]
-    return (*energy[:1], *(Found("momentum", tuple(columns)) for columns in threes[:1]))
+    return (*energy[:1], *(ColumnGroup("momentum", tuple(columns)) for columns in threes[:1]))
 
 
 def _place(plain: Sequence[_Name]) -> tuple[int, int] | None:

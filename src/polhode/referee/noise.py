@@ -5,10 +5,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from polhode._arrays import Floats, dots, lengths, product, turn_of
-from polhode.referee.causes import Trial
+from polhode.referee.causes import LogBesideTruth
 from polhode.referee.conventions import turn_vectors
 from polhode.referee.truth import fitted, thinned
+from polhode.support.arrays import Floats, dots, lengths, product, turn_of
 
 LEAST_ROWS = 32
 """Noise is looked for in logs with this many rows at least."""
@@ -42,7 +42,7 @@ class Noise(NamedTuple):
         return " and ".join(parts)
 
 
-def find_noise(trial: Trial) -> Noise | None:
+def find_noise(trial: LogBesideTruth) -> Noise | None:
     """The noise of a log, if white noise about a motion from nearly the first row explains all errors."""
     if trial.t.size < LEAST_ROWS:
         return None
@@ -99,7 +99,7 @@ def _scatter(values: Floats) -> float:
     return float(np.median(np.abs(d))) / (0.6745 * math.sqrt(20.0))
 
 
-def _scatter_of_times(trial: Trial, turned: Floats) -> float:
+def _scatter_of_times(trial: LogBesideTruth, turned: Floats) -> float:
     """The standard deviation of times, if the attitudes scatter along the rotation only; else 0."""
     speed = lengths(trial.true.w)
     along = dots(turned, trial.true.w) / np.maximum(speed, 1e-300)

@@ -12,12 +12,12 @@ from typing import Any
 
 import numpy as np
 
-from polhode import _check
-from polhode._arrays import Floats, lengths
-from polhode.io.netcdf import BadFile
-from polhode.io.tables import read_npz, read_parquet
-from polhode.io.text_tables import read_text_table
-from polhode.referee.names import ENERGY, KINDS, MOMENTUM, Found, Layout, recognised
+from polhode.files.netcdf import BadFile
+from polhode.files.tables import read_npz, read_parquet
+from polhode.files.text_tables import read_text_table
+from polhode.referee.names import ENERGY, KINDS, MOMENTUM, ColumnGroup, ColumnLayout, recognised
+from polhode.support import checks
+from polhode.support.arrays import Floats, lengths
 
 LEAST_ROWS = 4
 """A log has at least this many rows: with fewer there is nothing to be seen of a motion."""
@@ -95,7 +95,7 @@ def _from_path(path: str | os.PathLike[str], columns: Mapping[str, Any] | None) 
         return replace(_of_mapping(read_npz(path), columns, name), source=name)
     head = data[:4000]
     if b"CCSDS_AEM_VERS" in head or b"CCSDS_ACM_VERS" in head or b"<aem" in head or b"<acm" in head:
-        from polhode.io.ccsds import read_aem
+        from polhode.files.ccsds import read_aem
 
         return replace(_of_aem(read_aem(path)), source=name)
     return _of_text(name, data, columns)
@@ -134,8 +134,10 @@ def _without_names(name: str, width: int, columns: Mapping[str, Any] | None) -> 
     return names, made
 
 
-def _arranged(name: str, header: Sequence[str], values: Floats, layout: Layout, lines: Any, notes: list[str]) -> Log:
-    def raw(found: Found | None) -> Raw | None:
+def _arranged(
+    name: str, header: Sequence[str], values: Floats, layout: ColumnLayout, lines: Any, notes: list[str]
+) -> Log:
+    def raw(found: ColumnGroup | None) -> Raw | None:
         if found is None:
             return None
         return Raw(
@@ -152,7 +154,7 @@ def _arranged(name: str, header: Sequence[str], values: Floats, layout: Layout, 
 
 
 def _from_object(given: Any, columns: Mapping[str, Any] | None) -> Log:
-    from polhode.io.ccsds import AttitudeHistory
+    from polhode.files.ccsds import AttitudeHistory
     from polhode.solution import Solution
 
     if isinstance(given, Solution):
@@ -211,7 +213,7 @@ def _of_columns(header: list[str], arrays: list[Any], columns: Mapping[str, Any]
     layout = recognised(header, name, columns)
     values = np.full((len(arrays[0]), len(header)), np.nan)
     for c in layout.columns:
-        values[:, c] = _check.floats(header[c], arrays[c], "hold numbers")
+        values[:, c] = checks.floats(header[c], arrays[c], "hold numbers")
     return _arranged(name, header, values, layout, None, [])
 
 
@@ -238,7 +240,7 @@ def _of_mapping(given: Mapping[str, Any], columns: Mapping[str, Any] | None, nam
         found.setdefault(_ALIASES.get(str(key).lower(), str(key)), (key, value))
     if "t" not in found:
         raise ValueError(f"{name}: there is no array t, only {', '.join(map(str, given))}: add the times")
-    t = _check.row("t", found["t"][1])
+    t = checks.row("t", found["t"][1])
     attitude: Raw | None = None
     for kind, size in KINDS.items():
         for key in [k for k in found if k == kind or (kind == "euler" and k.startswith("euler"))]:
@@ -248,7 +250,7 @@ def _of_mapping(given: Mapping[str, Any], columns: Mapping[str, Any] | None, nam
     for key, unit, hint in (("omega", "", ""), ("omega_deg", "deg", ""), ("spatial_omega", "", "space")):
         if key in found and omega is None:
             label, value = found[key]
-            rates = _check.floats(str(label), value, "hold three numbers in each row")
+            rates = checks.floats(str(label), value, "hold three numbers in each row")
             if rates.shape == (t.size, 6):  # of a free joint of MuJoCo: velocity before rate
                 rates = rates[:, 3:]
             omega = Raw("omega", _shaped(str(label), rates, (t.size, 3)), unit, hint, (str(label),))
@@ -258,7 +260,7 @@ def _of_mapping(given: Mapping[str, Any], columns: Mapping[str, Any] | None, nam
     for key, value in given.items():
         for kind, pattern, size in (("energy", ENERGY, 1), ("momentum", MOMENTUM, 3)):
             if pattern.fullmatch(str(key).lower().replace("_", "")):
-                numbers = _check.floats(str(key), value, f"hold {size} numbers in each row").reshape(t.size, -1)
+                numbers = checks.floats(str(key), value, f"hold {size} numbers in each row").reshape(t.size, -1)
                 conserved.append(Raw(kind, _shaped(str(key), numbers, (t.size, size)), names=(str(key),)))
     return Log(name, t, attitude, omega, conserved=tuple(conserved))
 
@@ -266,7 +268,7 @@ def _of_mapping(given: Mapping[str, Any], columns: Mapping[str, Any] | None, nam
 def _attitude_raw(kind: str, size: int, key: str, label: str, value: Any, rows: int) -> Raw:
     if hasattr(value, "as_quat"):
         return Raw("quaternion", _shaped(label, value.as_quat(scalar_first=True), (rows, 4)), "", "first", (label,))
-    numbers = _check.floats(label, value, f"hold {size} numbers in each row")
+    numbers = checks.floats(label, value, f"hold {size} numbers in each row")
     if kind == "quaternion" and numbers.shape == (rows, 7):  # of a free joint of MuJoCo: position before attitude
         numbers = numbers[:, 3:]
     if numbers.shape == (rows, 3, 3):
@@ -295,7 +297,7 @@ def _checked(log: Log) -> Log:
         if not good.all():
             k = int(np.argmin(good))
             raise log.bad(k, f"the {name} is not finite: the simulation has failed there; leave such rows out")
-        if (large := np.abs(values).max(initial=0.0)) > _check.LARGEST:
+        if (large := np.abs(values).max(initial=0.0)) > checks.LARGEST:
             k = int(np.argmax(np.abs(values).reshape(len(log.t), -1).max(axis=1)))
             raise log.bad(k, f"the {name} has {large:.3g}: no motion does; correct the row, or the columns")
     log = _without_repeated(log)

@@ -5,8 +5,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from polhode._arrays import Floats
 from polhode.referee.reading import Raw
+from polhode.support.arrays import Floats
 
 EPSILON = 2.0**-52
 

@@ -8,8 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.lib.stride_tricks import sliding_window_view
 
-from polhode._arrays import Floats, lengths, to_space
-from polhode.referee.causes import EXPLAINED, FAIR, Trial
+from polhode.referee.causes import EXPLAINED, FAIR, LogBesideTruth
 from polhode.referee.conventions import (
     MOST_STEPS,
     STEP_ANGLE,
@@ -20,6 +19,7 @@ from polhode.referee.conventions import (
     turn_vectors,
 )  # fmt: skip
 from polhode.referee.truth import thinned
+from polhode.support.arrays import Floats, lengths, to_space
 
 JUMP = 30.0
 """A row that is this many times farther than usual from where the one before leads has jumped."""
@@ -46,7 +46,7 @@ APART = 10.0
 """Rates are wrong if they lead to errors of attitudes that are this many times those of the log."""
 
 
-def defects(trial: Trial, begin: Any, end: Any) -> Floats:
+def defects(trial: LogBesideTruth, begin: Any, end: Any) -> Floats:
     """How far rows are from where others lead: attitudes in rad and relative rates, root of the sum of squares."""
     assert trial.w is not None
     begin, end = np.atleast_1d(begin), np.atleast_1d(end)
@@ -76,7 +76,7 @@ class Break(NamedTuple):
     """Whether all other rows follow from those before them."""
 
 
-def find_break(trial: Trial) -> Break | None:
+def find_break(trial: LogBesideTruth) -> Break | None:
     """The first place at which rows stop to follow from each other, or begin to."""
     if trial.w is None or (not trial.model.is_free and trial.t.size > MOST_TORQUED_ROWS):
         return None
@@ -103,7 +103,7 @@ def find_break(trial: Trial) -> Break | None:
     return Break(jump + 1, None, size, bad.size, back, usual <= noise + LEAST_DEFECT * trial.row_angle)
 
 
-def _onset(trial: Trial, noise: float) -> Break | None:
+def _onset(trial: LogBesideTruth, noise: float) -> Break | None:
     """The row at which the error of the attitude appears at once, and then stays: no integrator does that."""
     attitude = trial.errors()[0]
     if trial.q is None or trial.t.size < LEAST_PART or attitude.max() > LINEAR:
@@ -138,7 +138,7 @@ def _change_of_level(off: Floats, floor: float) -> tuple[int, bool] | None:
     return k + int(high[0] if rises else high[-1]), rises
 
 
-def conventions_of_parts(trial: Trial, row: int, words: str | None) -> tuple[Convention, Convention] | None:
+def conventions_of_parts(trial: LogBesideTruth, row: int, words: str | None) -> tuple[Convention, Convention] | None:
     """The conventions before and after a row, if they are certain and differ."""
     n = trial.t.size
     if min(row, n - row) < LEAST_PART:
@@ -170,7 +170,7 @@ class RateMap(NamedTuple):
     """The root mean square of the difference, relative to the largest rate."""
 
 
-def find_rate_map(trial: Trial, rows: Any = np.s_[:]) -> RateMap | None:
+def find_rate_map(trial: LogBesideTruth, rows: Any = np.s_[:]) -> RateMap | None:
     """By what simple rule the rates follow from the derivative of the attitudes, if they differ from it.
 
     This needs neither the body nor the torque: attitudes and rates obey q' = q w / 2 whatever the dynamics are.
@@ -221,7 +221,7 @@ def _rms(values: Floats) -> float:
     return float(np.sqrt(np.mean((values**2).sum(axis=1))))
 
 
-def rates_wrong_since(trial: Trial) -> int | None:
+def rates_wrong_since(trial: LogBesideTruth) -> int | None:
     """The row since which rates are wrong, if attitudes have far smaller errors than the rates lead to.
 
     An error of the rate turns the attitude: in space axes its error is the integral of that of the rate.

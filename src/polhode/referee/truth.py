@@ -9,12 +9,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from polhode._arrays import Floats, angles, lengths, product
-from polhode._simulate import simulate
+from polhode.accuracy.policy import ToleranceNotReached
+from polhode.api.simulate import simulate
 from polhode.body import Body
-from polhode.core.types import Depends
-from polhode.free import EPSILON, FreeMotion, has_closed_form
-from polhode.tolerance.policy import ToleranceNotReached
+from polhode.free.free_motion import EPSILON, FreeMotion, has_closed_form
+from polhode.kernels.types import Depends
+from polhode.support.arrays import Floats, angles, lengths, product
 from polhode.torques import Torque
 
 FEW_ROWS = 400
@@ -33,7 +33,7 @@ class States(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Model:
+class MotionModel:
     """What turns, what turns it, and how exactly the motion is computed."""
 
     body: Body
@@ -68,12 +68,12 @@ class Model:
         q = solution.quaternion / lengths(solution.quaternion)[:, None]
         return States(q, solution.omega, solution.error_estimate or self.rtol)
 
-    def with_moments(self, factors: Floats) -> Model:
+    def with_moments(self, factors: Floats) -> MotionModel:
         """The same with principal moments multiplied by these factors."""
         axes = self.body.axes
         tensor = axes @ np.diag(self.body.moments * factors) @ axes.T
         body = Body((tensor + tensor.T) / 2, allow_unphysical=True, rotor=self.body.rotor)
-        return Model(body, self.torque, self.state, self.rtol)
+        return MotionModel(body, self.torque, self.state, self.rtol)
 
 
 def thinned(rows: int, most: int = FEW_ROWS) -> Any:
@@ -89,7 +89,7 @@ class Limits(NamedTuple):
 
 
 def limits(
-    model: Model, t: Floats, true: States, attitude: float, rate: Floats, time: float, *, start_rate: Floats
+    model: MotionModel, t: Floats, true: States, attitude: float, rate: Floats, time: float, *, start_rate: Floats
 ) -> Limits:  # fmt: skip
     """The largest errors that can come from rounding: in the row itself, and in the first one.
 

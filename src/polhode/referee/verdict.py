@@ -9,15 +9,15 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from polhode._arrays import Floats
 from polhode.body import Body
-from polhode.io.atomic import AnyPath, whole_file
-from polhode.io.records import describe_torque
+from polhode.files.atomic import AnyPath, whole_file
+from polhode.files.records import describe_torque
 from polhode.referee.causes import FAIR
 from polhode.referee.conventions import Convention
 from polhode.referee.faults import Fault
 from polhode.referee.growth import Drift
 from polhode.referee.noise import Noise
+from polhode.support.arrays import Floats
 from polhode.torques import Torque
 
 if TYPE_CHECKING:
@@ -286,14 +286,14 @@ class Verdict:
 
     def plot(self, *paths: AnyPath) -> Figure:
         """Draws errors and drifts over time, and saves the figure at each of the paths, by the ending of the name."""
-        from polhode.views.plot import finished
-        from polhode.views.plot_check import draw
+        from polhode.plots.plot import finished
+        from polhode.plots.plot_check import draw
 
         return finished(draw(self), *paths)
 
     def report(self, path: AnyPath, *, overwrite: bool = False) -> None:
         """Writes one page with the verdict and its picture: HTML, in one file."""
-        from polhode.views.plot_check import page
+        from polhode.plots.plot_check import page
 
         with whole_file(path, overwrite=overwrite) as file:
             file.write(page(self).encode("utf-8"))

@@ -14,24 +14,24 @@ from typing import Any, NamedTuple, final
 
 import numpy as np
 
-from polhode._arrays import Floats
-from polhode.compiled import on_arrays
-from polhode.core.compose import Routine, nothing
-from polhode.core.drive import AT
-from polhode.core.exact import MODERATE_TURN_RAD
-from polhode.core.flows import kick
-from polhode.core.states import STATE
-from polhode.core.status import OK, Status
-from polhode.core.types import Depends, Params, Pull, Rotor, Start, State
+from polhode.compiler import on_arrays
 from polhode.ensembles.batch import Batch, BatchRun, Survey, is_of_torque
 from polhode.ensembles.initial import Start as InitialStates
 from polhode.ensembles.initial import Starts
-from polhode.integration.binding import OnCompile
-from polhode.integration.frame import Frame
-from polhode.integration.grid import Segment
-from polhode.integration.loop import Integration
+from polhode.kernels.free.exact_flow import MODERATE_TURN_RAD
+from polhode.kernels.loop.drive import AT
+from polhode.kernels.states import STATE
+from polhode.kernels.status import OK, Status
+from polhode.kernels.steps.compose import Routine, nothing
+from polhode.kernels.steps.flows import kick
+from polhode.kernels.types import Depends, Inertia, Params, Pull, Start, State
 from polhode.methods import Keeps, Method
 from polhode.problem import NO_STATE, Plan, Problem
+from polhode.run.binding import OnCompile
+from polhode.run.frame import Frame
+from polhode.run.grid import Segment
+from polhode.run.integration import Integration
+from polhode.support.arrays import Floats
 from polhode.torques import Torque
 from polhode.torques.constant_body import ConstantBodyTorque
 from polhode.torques.constant_space import ConstantSpaceTorque
@@ -47,7 +47,7 @@ def _kicking(pull: Pull) -> tuple[Start, Any]:
     """Returns the start and the step of a kick alone."""
     kicked = kick(pull)
 
-    def step(body: Rotor, p: Params, t: float, s: State, h: float, memory: Any) -> tuple[State, Any, int]:
+    def step(body: Inertia, p: Params, t: float, s: State, h: float, memory: Any) -> tuple[State, Any, int]:
         return kicked(body, p, t, s, h), memory, OK
 
     return nothing, step
@@ -69,7 +69,7 @@ KICK = Method(
 
 
 @dataclass(frozen=True, eq=False)
-class Bodies:
+class SteppedBodies:
     """The bodies of a stepper, and where they start."""
 
     starts: Starts
@@ -90,7 +90,7 @@ class Bodies:
         return 0 if self.survey is None else self.survey.fastest[0]
 
 
-class Recipe(NamedTuple):
+class EngineRecipe(NamedTuple):
     """What an engine is made of: enough to make it again, in another process."""
 
     method: Method
@@ -123,10 +123,12 @@ class Failure(Exception):
 
 
 @final
-class Engine:
+class StepEngine:
     """One method under one torque, bound to the states of a stepper."""
 
-    def __init__(self, bodies: Bodies, recipe: Recipe, states: Floats | None, on_compile: OnCompile) -> None:
+    def __init__(
+        self, bodies: SteppedBodies, recipe: EngineRecipe, states: Floats | None, on_compile: OnCompile
+    ) -> None:
         """Prepares the method; without `states` the arrays are those of the start."""
         self.bodies, self.recipe, self.on_compile = bodies, recipe, on_compile
         method, step, acting, *_ = recipe
@@ -180,14 +182,14 @@ class Engine:
         count[:, AT.values] = self.values.shape[1]
         self._bind()
 
-    def take(self, recipe: Recipe) -> None:
+    def take(self, recipe: EngineRecipe) -> None:
         """Takes a recipe of the same key, whose torque may be known at other times."""
         if recipe.torque is not self.recipe.torque:
             self.recipe, self.is_known_always = recipe, _is_known_always(recipe.torque)
 
-    def copy(self, states: Floats) -> Engine:
+    def copy(self, states: Floats) -> StepEngine:
         """Returns the same engine with arrays of its own, for other states."""
-        other = object.__new__(Engine)
+        other = object.__new__(StepEngine)
         other.__dict__.update(self.__dict__)
         other.states = states
         for name in ("carried", "count", "values", "setting"):
@@ -471,7 +473,7 @@ def _any(x: Any) -> Any:
     return x
 
 
-def _assumed_size(bodies: Bodies, recipe: Recipe) -> float | None:
+def _assumed_size(bodies: SteppedBodies, recipe: EngineRecipe) -> float | None:
     """Returns the size of the torque to prepare for, where it is zero now and may be anything later; else None.
 
     Exact flows are then prepared for a moderate turn in a step. They cut longer ones, whatever they are prepared for.

@@ -12,7 +12,7 @@ array([[ 0.  ,  0.  , -9.81]])
 
 from typing import TYPE_CHECKING
 
-from polhode._interrupts import on_demand
+from polhode.support.interrupts import on_demand
 
 if TYPE_CHECKING:
     from polhode.systems.events import SystemEvent as SystemEvent

@@ -1,4 +1,6 @@
-"""One run of a system in steps that adapt to the motion: Gauss collocation with all nodes at once (`core/nodes.py`)."""
+"""One run of a system in steps that adapt to the motion: Gauss collocation with all nodes at once
+(`kernels/systems/collocation.py`).
+"""
 
 from collections.abc import Callable, Iterator
 from functools import lru_cache
@@ -6,17 +8,17 @@ from typing import NamedTuple
 
 import numpy as np
 
-from polhode._arrays import Floats
-from polhode.core import nodes
-from polhode.core.bodies import AT, ROW
-from polhode.core.status import Status
-from polhode.integration.binding import OnCompile
-from polhode.integration.loop import Progress
+from polhode.kernels.status import Status
+from polhode.kernels.systems import collocation
+from polhode.kernels.systems.bodies import AT, ROW
 from polhode.problem import Stats
+from polhode.run.binding import OnCompile
+from polhode.run.integration import Progress
+from polhode.support.arrays import Floats
 from polhode.systems.forces import Forces
-from polhode.systems.run import Step, SystemPlan, SystemRun, outward
 from polhode.systems.solution import SystemSolution
 from polhode.systems.system import System
+from polhode.systems.system_run import SystemPlan, SystemRun, SystemStep, outward
 
 SIGNATURE = "ppppppppppnndddi"
 FIRST_TURN = 1.0
@@ -35,7 +37,7 @@ _NO_NUMBERS, _NO_KINDS = np.zeros(2), np.zeros(1, dtype=np.int64)
 
 @lru_cache(maxsize=64)
 def _driver(step: Callable[..., int]) -> Callable[..., int]:
-    return nodes.adaptive_driver(step)
+    return collocation.adaptive_driver(step)
 
 
 class Level(NamedTuple):
@@ -72,9 +74,13 @@ class AdaptiveRun(SystemRun):
         self.level = level
         self.y[:] = self.start if start is None else start
         memory, count = self.memory, self.count
-        memory[: nodes.HEAD] = 0.0
-        memory[nodes.LEFT], memory[nodes.RATE], memory[nodes.TIME] = level.left, 1.0, self.plan.t_start
-        memory[nodes.NEXT] = self.first_step * level.step_error ** (1 / nodes.ORDER)
+        memory[: collocation.HEAD] = 0.0
+        memory[collocation.LEFT], memory[collocation.RATE], memory[collocation.TIME] = (
+            level.left,
+            1.0,
+            self.plan.t_start,
+        )
+        memory[collocation.NEXT] = self.first_step * level.step_error ** (1 / collocation.ORDER)
         count[_COUNTS] = 0
         count[AT.rows] = len(self.t)
         self.seconds, self.stopped = 0.0, None
@@ -97,7 +103,7 @@ class AdaptiveRun(SystemRun):
     @property
     def suggested(self) -> float:
         """The sum of the errors that the polynomials of all steps suggest."""
-        return float(self.memory[nodes.SUGGESTED])
+        return float(self.memory[collocation.SUGGESTED])
 
     def _run(self) -> Status:
         return self.advance(self.loop(), np.iinfo(np.int64).max)
@@ -112,46 +118,48 @@ class AdaptiveRun(SystemRun):
     @property
     def is_at_end(self) -> bool:
         """Whether no step is left."""
-        return bool(self.memory[nodes.TIME] == self.plan.t_end)
+        return bool(self.memory[collocation.TIME] == self.plan.t_end)
 
     @property
     def _passed(self) -> tuple[int, int]:
-        part = abs(self.memory[nodes.TIME] - self.plan.t_start) / abs(self.span)
+        part = abs(self.memory[collocation.TIME] - self.plan.t_start) / abs(self.span)
         return int(part * REPORTED_PARTS), REPORTED_PARTS
 
     def _undo_step(self) -> None:
         """Goes back to before the step in which an exception came, which then has no polynomial."""
         self.y[:] = self.before[: ROW * self.n]
-        self.memory[nodes.KNOWN] = 0.0
+        self.memory[collocation.KNOWN] = 0.0
 
-    def each_steps(self) -> Iterator[list[Step]]:
+    def each_steps(self) -> Iterator[list[SystemStep]]:
         """Makes one step after the other, and yields where each begins and ends."""
         drive = self.loop()
         self.count[AT.rows] = 0  # who looks at every step also keeps the rows
-        while (t := float(self.memory[nodes.TIME])) != self.plan.t_end:
+        while (t := float(self.memory[collocation.TIME])) != self.plan.t_end:
             state, done = np.array(self.y), int(self.count[AT.done])
             status = self.advance(drive, done + 1)
             if status != Status.OK:
-                yield [Step(t, state, t, state, done, status)]
+                yield [SystemStep(t, state, t, state, done, status)]
                 return
-            new = float(self.memory[nodes.TIME])
-            yield [Step(t, state, new, np.array(self.y), done, inside=self._at_nodes(new - t))]
+            new = float(self.memory[collocation.TIME])
+            yield [SystemStep(t, state, new, np.array(self.y), done, inside=self._at_nodes(new - t))]
 
     def _at_nodes(self, h: float) -> tuple[tuple[float, Floats], ...]:
         """Returns the nodes of the last step, and the states there."""
         n = self.n
-        rows = self.memory[nodes.HEAD : nodes.HEAD + nodes.NODES * nodes.ROWS * n].reshape(-1, nodes.NODES)
+        rows = self.memory[collocation.HEAD : collocation.HEAD + collocation.NODES * collocation.ROWS * n].reshape(
+            -1, collocation.NODES
+        )
         order = np.r_[13 * n : 20 * n, 10 * n : 13 * n, 20 * n : 23 * n]  # positions, attitudes, velocities, momenta
-        return tuple((c * h, np.array(y)) for c, y in zip(nodes.PLACES, rows[order].T, strict=True))
+        return tuple((c * h, np.array(y)) for c, y in zip(collocation.PLACES, rows[order].T, strict=True))
 
-    def within(self, step: Step, length: float) -> Floats:
+    def within(self, step: SystemStep, length: float) -> Floats:
         """Returns the state after a part of the step that was made last, which changes nothing else."""
         memory, count = self.memory, self.count
         self.t, t, self.out, out = np.array([step.t + length]), self.t, np.empty((1, self.y.size)), self.out
         # The step is made again with an output time in it: the loop then makes a step aside, by the same polynomial.
         with self.unchanged():
             self.y[:] = step.before
-            memory[nodes.TIME], memory[nodes.NEXT] = step.t, step.t_new - step.t
+            memory[collocation.TIME], memory[collocation.NEXT] = step.t, step.t_new - step.t
             count[AT.rows], count[AT.row] = 1, 0
             status = self._call(self.loop(), int(count[AT.done]) + 1)
         found, self.t, self.out = np.array(self.out[0]), t, out
@@ -164,7 +172,7 @@ class AdaptiveRun(SystemRun):
     @property
     def t_reached(self) -> float:
         """The time that was reached."""
-        return float(self.memory[nodes.TIME]) if self.stopped is None else self.stopped
+        return float(self.memory[collocation.TIME]) if self.stopped is None else self.stopped
 
     def assembled(self, status: Status) -> SystemSolution:
         """Returns a solution of what there is."""
@@ -177,7 +185,7 @@ class AdaptiveRun(SystemRun):
         plan, done, reached = self.plan, int(self.count[AT.done]), self.t_reached
         return SystemSolution(
             system=self.system, forces=self.forces, method=plan.method.name,
-            step=(reached - self.t_begin) / done if done else float(self.memory[nodes.NEXT]), t=t, position=x,
+            step=(reached - self.t_begin) / done if done else float(self.memory[collocation.NEXT]), t=t, position=x,
             quaternion=q, velocity=v, momentum=m, status=status, message=self._message(status),
             t_span=(self.t_begin, plan.t_end), t_last=reached, last=np.array(self.y), grid=(reached, 0),
             step_error=self.level.step_error,

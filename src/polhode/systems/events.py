@@ -7,15 +7,26 @@ from typing import Any
 
 import numpy as np
 
-from polhode import _check, _watch
-from polhode._arrays import Floats, lengths
-from polhode._watch import ROUND_OFF, Between, Earlier, Evaluator, Hit, Looks, Row, Values, warn_of_unresolved
-from polhode.core.bodies import AT, ROW
-from polhode.core.status import Status
+from polhode.events import find
+from polhode.events.find import (
+    ROUND_OFF,
+    Between,
+    Earlier,
+    Evaluator,
+    EventRow,
+    EventValues,
+    Hit,
+    Looks,
+    warn_of_unresolved,
+)
+from polhode.kernels.status import Status
+from polhode.kernels.systems.bodies import AT, ROW
+from polhode.support import checks
+from polhode.support.arrays import Floats, lengths
 from polhode.systems.forces import Forces, box_of
-from polhode.systems.run import Step, SystemRun, outward
 from polhode.systems.solution import SystemSolution
 from polhode.systems.system import System
+from polhode.systems.system_run import SystemRun, SystemStep, outward
 
 WIDER = 1e-3
 """The part of a long step by which the bracket of a zero inside it is widened."""
@@ -101,7 +112,7 @@ def contact(first: int, second: int, distance: float, *, terminal: bool = True) 
 
     Where forces have a periodic box, that is the distance to the nearest image.
     """
-    reach = _check.number("distance", distance, positive=True)
+    reach = checks.number("distance", distance, positive=True)
     return SystemEvent(Gap(Separation(first, second), reach), f"contact of {first} and {second}", terminal, -1)
 
 
@@ -140,10 +151,10 @@ class SystemEvaluator(Evaluator):
 
     event: SystemEvent  # type: ignore[assignment]
 
-    def check(self, start: Row) -> None:
+    def check(self, start: EventRow) -> None:
         """Takes all functions."""
 
-    def values(self, looks: Looks, body: System) -> Values:
+    def values(self, looks: Looks, body: System) -> EventValues:
         """Returns the values at states given by rows."""
         x, q, v, m = outward(body, looks.z)
         w = np.stack([b.rate(m[:, i]) for i, b in enumerate(body.bodies)], axis=1)
@@ -155,21 +166,21 @@ class SystemEvaluator(Evaluator):
                     raise ValueError(f"the event {self.event.name} is {g[k]} at t = {t:.12g}")
             except IndexError as problem:
                 last = len(body) - 1
-                return Values(
+                return EventValues(
                     g[:k], IndexError(f"the event {self.event.name}: {problem}; there are bodies 0 to {last}")
                 )
             except BaseException as problem:  # by the user's function, or by Ctrl-C
-                return Values(g[:k], problem)
-        return Values(g)
+                return EventValues(g[:k], problem)
+        return EventValues(g)
 
-    def value(self, row: Row, body: System) -> float:
+    def value(self, row: EventRow, body: System) -> float:
         """Returns the value at one state."""
         found = self.values(Looks(np.array([row.t]), row.q[None], row.m[None], row.z[None]), body)
         if found.problem is not None:
             raise found.problem
         return float(found.g[0])
 
-    def noise(self, row: Row, body: System, g: Floats) -> float:
+    def noise(self, row: EventRow, body: System, g: Floats) -> float:
         """Returns what changes of the last digits of time and state, or of values like these, do to the function."""
         here, most = self.value(row, body), EPSILON * float(np.abs(g).max())
         signs = np.random.default_rng(0).choice([-1.0, 1.0], size=(NOISE_DRAWS, row.z.size))
@@ -179,18 +190,18 @@ class SystemEvaluator(Evaluator):
         return ROUND_OFF * most
 
 
-class Finder(_watch.Watch):
+class Finder(find.Watch):
     """The events of a system: the finder of one body, with states of all bodies."""
 
     def __init__(self, run: SystemRun, events: tuple[SystemEvent, ...], earlier: Earlier | None) -> None:
-        self.run, self.steps = run, list[Step]()
-        start = Row(run.t_begin, NOTHING[0], NOTHING[0], np.array(run.y))
+        self.run, self.steps = run, list[SystemStep]()
+        start = EventRow(run.t_begin, NOTHING[0], NOTHING[0], np.array(run.y))
         evaluators = [SystemEvaluator(e) for e in events]  # type: ignore[arg-type]
         super().__init__(
             events, evaluators, run.system, start, math.copysign(1.0, run.plan.t_end - run.t_begin), earlier
         )
 
-    def look_at(self, steps: list[Step]) -> Hit | None:
+    def look_at(self, steps: list[SystemStep]) -> Hit | None:
         """Notes the events along steps that were made; returns the terminal one, if there was one."""
         self.steps = steps
         looks = [look for s in steps for look in (*((s.t + at, y) for at, y in s.inside), (s.t_new, s.after))]
@@ -199,7 +210,7 @@ class Finder(_watch.Watch):
             Looks(np.array([t for t, _ in looks]), none, none, np.array([y for _, y in looks])), self.between
         )
 
-    def step_at(self, t: float) -> Step:
+    def step_at(self, t: float) -> SystemStep:
         """Returns the step within which a time lies, or at whose end."""
         ends = [self.sign * s.t_new for s in self.steps]
         return self.steps[min(int(np.searchsorted(ends, self.sign * t)), len(ends) - 1)]
@@ -236,11 +247,11 @@ class Finder(_watch.Watch):
             return looks, g
         return super()._followed(which, before_t, before_g, looks, g, between)
 
-    def _located(self, which: int, a: Row, b: Row, ga: float, gb: float, between: Between) -> Row:
+    def _located(self, which: int, a: EventRow, b: EventRow, ga: float, gb: float, between: Between) -> EventRow:
         """Returns the zero between two rows. States at nodes are not quite those of the motion: others are taken."""
         step = self.step_at(b.t)
         if step.inside:
-            margin, rows = WIDER * (step.t_new - step.t), list[Row]()
+            margin, rows = WIDER * (step.t_new - step.t), list[EventRow]()
             for t in (a.t - margin, b.t + margin):
                 t = self.sign * min(max(self.sign * t, self.sign * step.t), self.sign * step.t_new)
                 rows.append(a._replace(t=t, z=self.state_at(t)))
@@ -250,7 +261,7 @@ class Finder(_watch.Watch):
         return super()._located(which, a, b, ga, gb, between)
 
 
-class Watch:
+class SystemWatch:
     """A run that looks for events after every step."""
 
     def __init__(self, run: SystemRun, events: tuple[SystemEvent, ...], earlier: Earlier | None = None) -> None:
@@ -281,7 +292,7 @@ class Watch:
                 return steps[-1].status
         return Status.OK
 
-    def _keep(self, steps: list[Step], end: float, finder: Finder) -> None:
+    def _keep(self, steps: list[SystemStep], end: float, finder: Finder) -> None:
         """Keeps rows of output in steps up to a time."""
         sign = finder.sign
         for step in steps:
@@ -304,7 +315,7 @@ class Watch:
         while self.due and self.run.is_at(self.due[0], t):
             self.rows.append((self.due.pop(0), np.array(state)))
 
-    def _end_at(self, step: Step, row: Row) -> None:
+    def _end_at(self, step: SystemStep, row: EventRow) -> None:
         """Ends the run at a terminal event, which has a row."""
         run = self.run
         run.y[:], run.stopped, run.count[AT.done] = row.z, row.t, step.number + 1

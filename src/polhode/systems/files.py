@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from polhode import _check
-from polhode._arrays import Floats
-from polhode._extras import needed
 from polhode.body import Body
-from polhode.core.status import Status
-from polhode.io.atomic import AnyPath, whole_file
-from polhode.io.netcdf import BadFile, Contents, Variable, write
+from polhode.files.atomic import AnyPath, whole_file
+from polhode.files.netcdf import BadFile, Contents, Variable, write
+from polhode.kernels.status import Status
 from polhode.problem import Stats
+from polhode.support import checks
+from polhode.support.arrays import Floats
+from polhode.support.extras import needed
 from polhode.systems.forces import Forces, NoForces
 from polhode.systems.solution import SystemSolution
 from polhode.systems.steps import Langevin
@@ -160,7 +160,7 @@ def _rebuilt(contents: Contents, forces: Forces | None) -> SystemSolution:
     data = {name: v.data for name, v in contents.variables.items()}
     n = int(a["bodies"])
     names = [str(x) for x in data["body_name"]]
-    tensors, rotors = _check.array("inertia", data["inertia"], (n, 9)), _check.array("rotor", data["rotor"], (n, 3))
+    tensors, rotors = checks.array("inertia", data["inertia"], (n, 9)), checks.array("rotor", data["rotor"], (n, 3))
     bodies = [
         Body(i.reshape(3, 3), name=name or None, allow_unphysical=True, rotor=g if g.any() else None)
         for i, g, name in zip(tensors, rotors, names, strict=True)
@@ -169,9 +169,9 @@ def _rebuilt(contents: Contents, forces: Forces | None) -> SystemSolution:
         bodies, mass=data["mass"], position=data["position_start"], velocity=data["velocity_start"],
         attitude=data["quaternion_start"], omega=data["omega_start"],
     )  # fmt: skip
-    t = _check.row("time", data["time"]) if data["time"].size else np.zeros(0)
+    t = checks.row("time", data["time"]) if data["time"].size else np.zeros(0)
     shapes = {"position": (n, 3), "velocity": (n, 3), "quaternion": (n, 4), "momentum": (n, 3)}
-    rows: dict[str, Any] = {k: _check.array(k, data.get(k, np.zeros((0, *w))), (t.size, *w)) for k, w in shapes.items()}
+    rows: dict[str, Any] = {k: checks.array(k, data.get(k, np.zeros((0, *w))), (t.size, *w)) for k, w in shapes.items()}
     potential = None
     if "potential_start" in a:
         potential = np.concatenate([[float(a["potential_start"])], data.get("potential_energy", np.zeros(0))])
@@ -184,7 +184,7 @@ def _rebuilt(contents: Contents, forces: Forces | None) -> SystemSolution:
         system, forces or UnknownForces(str(a["forces"])), str(a["method"]), float(a["step"]),
         Stats(int(a["steps"]), int(a["nfev"]), float(a["seconds"])), t, **rows, status=Status(int(a["status"])),
         message=str(a["message"]), t_span=(float(a["t_start"]), float(a["t_end"])), t_last=float(a["t_last"]),
-        last=_check.array("last", data["last"], (13 * n,)), grid=(float(a["grid_start"]), int(a["grid_step"])),
+        last=checks.array("last", data["last"], (13 * n,)), grid=(float(a["grid_start"]), int(a["grid_step"])),
         heat=heat, error_estimate=float(a["error_estimate"]) if "error_estimate" in a else None,
         rtol=float(a["rtol"]) if "rtol" in a else None,
         step_error=float(a["step_error"]) if "step_error" in a else None, metadata=dict(json.loads(str(a["metadata"]))),
@@ -208,12 +208,12 @@ def write_xyz(
     overwrite: bool,
 ) -> None:  # fmt: skip
     """Writes an XYZ file: see `SystemSolution.to_xyz`."""
-    factor = _check.number("scale", scale, positive=True)
+    factor = checks.number("scale", scale, positive=True)
     n = len(s.system)
     places = _site_positions(sites, n)
     count = sum(map(len, places)) if places is not None else n
     names = _species(species, [1] * n if places is None else [len(p) for p in places])
-    cell = None if box is None else np.broadcast_to(_check.floats("box", box, "be one side or three"), (3,)) * factor
+    cell = None if box is None else np.broadcast_to(checks.floats("box", box, "be one side or three"), (3,)) * factor
     with whole_file(path, overwrite=overwrite) as file:
         for k, t in enumerate(s.t.tolist()):
             x, q, v, w = s.position[k], s.quaternion[k], s.velocity[k], s.omega[k]
@@ -249,7 +249,7 @@ def _site_positions(sites: Any, n: int) -> list[Floats] | None:
 
     def points(own: Any) -> Floats:
         given = np.array([getattr(p, "position", p) for p in own], dtype=np.float64).reshape(-1, 3)
-        return _check.array("sites", given, given.shape)
+        return checks.array("sites", given, given.shape)
 
     listed = list(sites)
     first: Any = listed[0] if listed else ()

@@ -12,16 +12,16 @@ from typing import Any
 
 import numpy as np
 
-from polhode import _check
-from polhode._arrays import Floats, lengths
-from polhode.compiled import Trampoline, forces_callback, program
-from polhode.compiled.derive import CannotDerive, gradient_of
-from polhode.core import bodies
-from polhode.core import pairs as kernels
-from polhode.core.outside import HALF_BITS
-from polhode.core.quat import to_space
-from polhode.core.types import Depends
-from polhode.integration.short_steps import levels_of_polhode
+from polhode.compiler import Trampoline, forces_callback, program
+from polhode.compiler.derive import CannotDerive, gradient_of
+from polhode.kernels.algebra.quat import to_space
+from polhode.kernels.callback_torques import HALF_BITS
+from polhode.kernels.systems import bodies
+from polhode.kernels.systems import pairs as kernels
+from polhode.kernels.types import Depends
+from polhode.run.step_warnings import levels_of_polhode
+from polhode.support import checks
+from polhode.support.arrays import Floats, lengths
 from polhode.systems.system import System
 from polhode.torques import Torque
 
@@ -203,9 +203,9 @@ class Site:
     """
 
     def __init__(self, position: Any = (0.0, 0.0, 0.0), *numbers: float, axis: Any = None) -> None:
-        self.position = _check.vector("position of a site", position)
-        self.numbers = tuple(_check.number("a number of a site", x) for x in numbers)
-        self.axis = None if axis is None else _check.vector("axis of a site", axis)
+        self.position = checks.vector("position of a site", position)
+        self.numbers = tuple(checks.number("a number of a site", x) for x in numbers)
+        self.axis = None if axis is None else checks.vector("axis of a site", axis)
 
     def __repr__(self) -> str:
         axis = "" if self.axis is None else f", axis={self.axis}"
@@ -316,7 +316,7 @@ class Pairs(Forces):
         self.count = len(every[0].numbers) if every else 0
         if odd := [s for s in every if len(s.numbers) != self.count]:
             raise ValueError(f"all sites of a potential have as many numbers: {odd[0]} has not {self.count}")
-        self.cutoff = None if cutoff is None else _check.number("cutoff", cutoff, positive=True)
+        self.cutoff = None if cutoff is None else checks.number("cutoff", cutoff, positive=True)
         self.box = None if box is None else sides_of(box)
         if self.box is not None:
             if self.cutoff is None:
@@ -365,7 +365,7 @@ class Pairs(Forces):
         self.damping = 0.0
         if pure:
             assert self.cutoff is not None
-            self.damping = DAMPING / self.cutoff if damping is None else _check.number("damping", damping)
+            self.damping = DAMPING / self.cutoff if damping is None else checks.number("damping", damping)
         if self.damping < 0.0:
             raise ValueError(f"damping must not be negative, not {self.damping:g}")
         if self.damping:
@@ -598,11 +598,11 @@ def box_of(forces: Forces) -> tuple[float, float, float] | None:
 
 def sides_of(box: Any) -> tuple[float, float, float]:
     """Returns the three sides of a box that is given by one or three."""
-    sides = _check.floats("box", box, "be one side or three")
+    sides = checks.floats("box", box, "be one side or three")
     if sides.shape not in ((), (1,), (3,)):
         raise ValueError(f"box must be one side or three, not of the shape {sides.shape}")
     given = np.broadcast_to(sides, (3,)).tolist()
-    x, y, z = (_check.number("a side of the box", s, positive=True) for s in given)
+    x, y, z = (checks.number("a side of the box", s, positive=True) for s in given)
     return (x, y, z)
 
 
@@ -629,7 +629,7 @@ class UniformGravity(Forces):
     """The weight of all bodies in a uniform field, in m/s^2."""
 
     def __init__(self, field: Any = (0.0, 0.0, -9.80665)) -> None:
-        self.field = _check.vector("field", field)
+        self.field = checks.vector("field", field)
         self.name = f"UniformGravity({self.field})"
 
     @property
@@ -657,8 +657,8 @@ class CentralBody(Forces):
     keeps_angular_momentum = True
 
     def __init__(self, mu: float, position: Any = (0.0, 0.0, 0.0)) -> None:
-        self.mu = _check.number("mu", mu, positive=True)
-        self.position = self.centre = _check.vector("position", position)
+        self.mu = checks.number("mu", mu, positive=True)
+        self.position = self.centre = checks.vector("position", position)
         self.name = f"CentralBody({self.mu:g})"
 
     @property
@@ -707,12 +707,12 @@ class Springs(Forces):
         self.name = f"Springs({len(self.springs)})"
         self._rows: list[tuple[int, int, list[float]]] = []
         for s in self.springs:
-            stiffness, length = _check.number("stiffness", s.stiffness), _check.number("length", s.length)
+            stiffness, length = checks.number("stiffness", s.stiffness), checks.number("length", s.length)
             if length < 0:
                 raise ValueError(f"the length of a spring at rest must not be negative, not {length:g}")
             if len(s.points) != 2:
                 raise ValueError(f"a spring has two points, not {len(s.points)}")
-            a, b = (_check.vector("a point of a spring", p) for p in s.points)
+            a, b = (checks.vector("a point of a spring", p) for p in s.points)
             second = -1 if s.second is None else s.second
             self._rows.append((s.first, second, [*a, float(second), *b, stiffness, length]))
 
@@ -827,7 +827,7 @@ class ArrayForces(Forces):
         if potential is not None:
             _check_arguments("potential", potential, ("t", "x", "q", "p"))
         self.function, self.potential, self.compiled = function, potential, compiled
-        self.parameters = _check.row("parameters", parameters) if np.size(parameters) else np.zeros(0)
+        self.parameters = checks.row("parameters", parameters) if np.size(parameters) else np.zeros(0)
         self.name, self.depends_on_time = _name_of(function), depends_on_time and potential is None
         self._link: Trampoline | None = None
 
@@ -950,7 +950,7 @@ class PointerForces(Forces):
                 raise TypeError(f"address must be a number or a function of ctypes, not {address!r}") from None
         if self.address <= 0:
             raise ValueError(f"address must be that of a function, not {self.address}")
-        self.parameters = _check.row("parameters", parameters) if np.size(parameters) else np.zeros(0)
+        self.parameters = checks.row("parameters", parameters) if np.size(parameters) else np.zeros(0)
         self.name, self.depends_on_time = f"function at {self.address:#x}", depends_on_time
 
     @property

@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from polhode import _check
-from polhode._arrays import Floats, dots, lengths, to_space
-from polhode.core.status import Status
+from polhode.kernels.status import Status
 from polhode.problem import Stats
+from polhode.support import checks
+from polhode.support.arrays import Floats, dots, lengths, to_space
 from polhode.systems.forces import Forces, box_of, energies_of, sides_of
 from polhode.systems.steps import Langevin
 from polhode.systems.system import System
@@ -198,8 +198,8 @@ class SystemSolution:
         given = box_of(self.forces) if box is None else sides_of(box)
         if given is None:
             raise ValueError("a radial distribution needs a density, and so a box: give its sides as box=")
-        side, count = np.array(given), _check.count("bins", bins)
-        reach = side.min() / 2 if r_max is None else _check.number("r_max", r_max, positive=True)
+        side, count = np.array(given), checks.count("bins", bins)
+        reach = side.min() / 2 if r_max is None else checks.number("r_max", r_max, positive=True)
         if reach > side.min() / 2:
             raise ValueError(f"r_max must be at most half the least side of the box, {side.min() / 2:g}, not {reach:g}")
         which = np.arange(len(self.system)) if bodies is None else np.unique(np.asarray(bodies, dtype=np.intp))
@@ -209,7 +209,7 @@ class SystemSolution:
             raise ValueError("there are no rows to count distances in")
         edges, x, q = np.linspace(0.0, reach, count + 1), self.position[:, which], self.quaternion[:, which]
         points = [
-            x + _turned(q, np.broadcast_to(_check.vector("a point", p), x.shape))
+            x + _turned(q, np.broadcast_to(checks.vector("a point", p), x.shape))
             for p in ((first,) if second is None else (first, second))
         ]
         i, j = np.nonzero(~np.eye(which.size, dtype=bool)) if second is not None else np.triu_indices(which.size, 1)
@@ -289,9 +289,9 @@ class SystemSolution:
         `plot("position", "omega")`: of many bodies the median and bands of a half and of nine tenths. With a path,
         which may come first, the figure is saved there, too, as PNG, SVG or PDF.
         """
+        from polhode.plots.plot import finished, is_path
+        from polhode.plots.plot_many import draw_system
         from polhode.systems.files import table_of
-        from polhode.views.plot import finished, is_path
-        from polhode.views.plot_many import draw_system
 
         if what and path is None and is_path(what[0]):
             path, *what = what  # type: ignore[assignment]
@@ -307,8 +307,8 @@ class SystemSolution:
         Bodies are boxes of their mass and moments, at their places; between rows they turn on arcs. It lasts `seconds`,
         in which the time goes through `t_span`, by default all times. MP4 needs ffmpeg.
         """
-        from polhode.views.page_data import BodyRun
-        from polhode.views.plot_moving import animate_bodies
+        from polhode.page.content import BodyRun
+        from polhode.plots.plot_moving import animate_bodies
 
         runs = [BodyRun(self, i, t_span) for i in range(len(self.system))]
         return animate_bodies(runs, self.system.mass, path, seconds=seconds, fps=fps, overwrite=overwrite)
@@ -322,8 +322,8 @@ class SystemSolution:
         `bodies` are their numbers, by default the first twelve. With a path the page is written there instead, as one
         HTML file that needs no network. Between rows bodies turn on arcs: take rows near enough.
         """
-        from polhode.views.page_data import MOST_RUNS, BodyRun
-        from polhode.views.page_show import made_page, shown
+        from polhode.page.content import MOST_RUNS, BodyRun
+        from polhode.page.display import made_page, shown
 
         which = range(min(len(self.system), MOST_RUNS)) if bodies is None else np.atleast_1d(bodies).tolist()
         if wrong := [i for i in which if not 0 <= i < len(self.system)]:

@@ -7,17 +7,17 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from polhode import _check
-from polhode._arrays import Floats
-from polhode.core import bodies, nodes
-from polhode.core.bodies import DRIFT, HEAT, KICK
-from polhode.core.compose import Splitting
-from polhode.core.exact import Resolution, effort, finest
-from polhode.core.flows import free, triaxial
-from polhode.core.operations import Operation, Recipe, operations_of
-from polhode.core.types import Flow, Rotor
+from polhode.kernels.free.exact_flow import Resolution, effort, finest
+from polhode.kernels.steps.compose import Splitting
+from polhode.kernels.steps.flows import free, triaxial
+from polhode.kernels.systems import bodies, collocation
+from polhode.kernels.systems.bodies import DRIFT, HEAT, KICK
+from polhode.kernels.systems.system_splitting import Operation, SystemRecipe, operations_of
+from polhode.kernels.types import Flow, Inertia
 from polhode.methods import Method
 from polhode.methods import find as find_method
+from polhode.support import checks
+from polhode.support.arrays import Floats
 from polhode.systems.system import System
 
 ACCEPTED = (
@@ -55,9 +55,9 @@ class Langevin:
 
     def __post_init__(self) -> None:
         for name in ("kT", "friction"):
-            if _check.number(name, getattr(self, name)) < 0:
+            if checks.number(name, getattr(self, name)) < 0:
                 raise ValueError(f"{name} must not be negative, not {getattr(self, name):g}")
-        if self.rotational_friction is not None and _check.number("rotational_friction", self.rotational_friction) < 0:
+        if self.rotational_friction is not None and checks.number("rotational_friction", self.rotational_friction) < 0:
             raise ValueError(f"rotational_friction must not be negative, not {self.rotational_friction:g}")
         if isinstance(self.seed, bool) or not isinstance(self.seed, int | np.integer) or not 0 <= self.seed < 2**64:
             raise ValueError(f"seed must be a whole number from 0 to 2**64 - 1, not {self.seed!r}")
@@ -77,7 +77,7 @@ def system_method(method: str | Method) -> Method:
     return found
 
 
-def recipe_of(method: Method, *, gyrostat: bool) -> Recipe:
+def recipe_of(method: Method, *, gyrostat: bool) -> SystemRecipe:
     """Returns the operations of a method, for bodies with or without rotors."""
     assert isinstance(method.scheme, Splitting)
     found = operations_of(method.scheme, gyrostat)
@@ -86,7 +86,7 @@ def recipe_of(method: Method, *, gyrostat: bool) -> Recipe:
     return found
 
 
-def heated(recipe: Recipe, method: Method) -> Recipe:
+def heated(recipe: SystemRecipe, method: Method) -> SystemRecipe:
     """Returns the operations with the heat bath in the middle of the drift: that of Strang, MR2 or NO_SQUISH."""
     kinds = [o.kind for o in recipe.operations]
     if kinds != [KICK, DRIFT, KICK]:
@@ -96,7 +96,7 @@ def heated(recipe: Recipe, method: Method) -> Recipe:
     return recipe._replace(operations=(first, *middle, last))
 
 
-class Compiled(NamedTuple):
+class CompiledStep(NamedTuple):
     """A method as the compiled loop takes it, for one system under its forces."""
 
     step: Callable[..., int]
@@ -113,7 +113,7 @@ class Compiled(NamedTuple):
 def compiled_method(
     method: Method, system: System, forces: bodies.Forces, step: float, heat: Langevin | None, *,
     any_turn: bool = False, force_room: int = 0,
-) -> Compiled:  # fmt: skip
+) -> CompiledStep:  # fmt: skip
     """Returns the step of a method; the flow of a body is prepared for the fastest of the bodies.
 
     With `any_turn` it is prepared for steps of any length: then runs with different ones share a program. `force_room`
@@ -124,17 +124,17 @@ def compiled_method(
     if heat is not None and method.bare_name in ("G8", "NMB"):
         raise ValueError(f"a heat bath goes with Strang, MR2 or NO_SQUISH, not with {method.name}")
     if method.bare_name == "NMB":
-        return Compiled(_newmark(forces, **kind), *nothing, 4 + 3 * n, 1)
+        return CompiledStep(_newmark(forces, **kind), *nothing, 4 + 3 * n, 1)
     if method.bare_name == "G8":
-        room, lanes = nodes.room_of(n, force_room), _gauss(forces, **kind, in_lanes=True)
-        return Compiled(_gauss(forces, **kind, in_lanes=False), *nothing, room, None, lanes)
+        room, lanes = collocation.room_of(n, force_room), _gauss(forces, **kind, in_lanes=True)
+        return CompiledStep(_gauss(forces, **kind, in_lanes=False), *nothing, room, None, lanes)
     recipe = recipe_of(method, gyrostat=kind["gyrostat"])
     recipe = heated(recipe, method) if heat is not None else recipe
     exact = triaxial(finest()) if any_turn else exact_flow(system, recipe.longest * step)
     flows = tuple((exact if f is free else f, c) for f, c in recipe.flows)
     ops = np.array([x for o in recipe.operations for x in (o.part, o.time)])
     kinds = np.array([o.kind for o in recipe.operations], dtype=np.int64)
-    return Compiled(_in_turn(flows, forces, **kind), ops, kinds, 4, recipe.evaluations)
+    return CompiledStep(_in_turn(flows, forces, **kind), ops, kinds, 4, recipe.evaluations)
 
 
 MODERATE = Resolution(7, 9, 0.6, 0.0791)
@@ -151,7 +151,7 @@ def exact_flow(system: System, step: float) -> Flow:
         i, j, k = b.moments.tolist()
         inside = m if b.aligned else m @ b.axes
         x, y, z = (np.abs(inside) + np.abs(b.principal_rotor)).tolist() if b.has_rotor else inside.tolist()
-        found = effort(Rotor((i, j, k), (1.0 / i, 1.0 / j, 1.0 / k)), (x, y, z))
+        found = effort(Inertia((i, j, k), (1.0 / i, 1.0 / j, 1.0 / k)), (x, y, z))
         rate2, series = max(rate2, found[0]), max(series, found[1])
     h2 = (HEADROOM * step) ** 2
     fits = rate2 * h2 <= MODERATE.longest_turn**2 and series * h2 <= MODERATE.longest_series
@@ -173,4 +173,4 @@ def _newmark(forces: bodies.Forces, *, tilted: bool, gyrostat: bool) -> Callable
 
 @lru_cache(maxsize=64)
 def _gauss(forces: bodies.Forces, *, tilted: bool, gyrostat: bool, in_lanes: bool) -> Callable[..., int]:
-    return nodes.collocation(forces, tilted=tilted, gyrostat=gyrostat, in_lanes=in_lanes)
+    return collocation.collocation(forces, tilted=tilted, gyrostat=gyrostat, in_lanes=in_lanes)

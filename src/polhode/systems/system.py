@@ -5,9 +5,9 @@ from typing import Any
 
 import numpy as np
 
-from polhode import _check
-from polhode._arrays import Floats
 from polhode.body import Body
+from polhode.support import checks
+from polhode.support.arrays import Floats
 
 
 class System:
@@ -31,7 +31,7 @@ class System:
         self, bodies: Body | Iterable[Body], *, mass: Any, position: Any, velocity: Any = None, attitude: Any = None,
         omega: Any = None,
     ) -> None:  # fmt: skip
-        where = np.atleast_2d(_check.floats("position", position, "hold three numbers for each body"))
+        where = np.atleast_2d(checks.floats("position", position, "hold three numbers for each body"))
         if where.ndim != 2 or where.shape[1] != 3:
             raise ValueError(f"position must have three numbers for each body, not the shape {where.shape}")
         listed = [bodies] * len(where) if isinstance(bodies, Body) else list(bodies)
@@ -43,7 +43,7 @@ class System:
         if len(where) != n:
             raise ValueError(f"there are {n} bodies, but position has {len(where)} rows: give one row for each body")
         self.bodies: tuple[Body, ...] = tuple(listed)
-        self.position: Floats = _check.array("position", where, (n, 3))
+        self.position: Floats = checks.array("position", where, (n, 3))
         self.mass: Floats = _of_each("mass", mass, n, ())
         if not (self.mass > 0).all():
             i = int(np.argmin(self.mass))
@@ -87,13 +87,13 @@ class System:
 
 def _of_each(name: str, value: Any, n: int, shape: tuple[int, ...]) -> Floats:
     """Returns numbers for each body; those for one hold for all."""
-    given = _check.floats(name, value, f"hold {'a number' if not shape else 'three numbers'} for each body")
+    given = checks.floats(name, value, f"hold {'a number' if not shape else 'three numbers'} for each body")
     if given.shape == shape:
         given = np.broadcast_to(given, (n, *shape))
     if given.shape != (n, *shape):
         rows = f"has {len(given)} rows" if given.ndim == 1 + len(shape) else f"has the shape {given.shape}"
         raise ValueError(f"there are {n} bodies, but {name} {rows}: give one row for each body, or one for all")
-    return _check.array(name, given, (n, *shape))
+    return checks.array(name, given, (n, *shape))
 
 
 def _attitudes(attitude: Any, n: int) -> Floats:
@@ -104,13 +104,13 @@ def _attitudes(attitude: Any, n: int) -> Floats:
         q = np.asarray(attitude.as_quat(), dtype=np.float64)
         given = np.roll(q, 1, axis=-1)
     elif isinstance(attitude, list | tuple) and any(hasattr(a, "as_quat") for a in attitude):
-        given = np.array([_check.quaternion("attitude", a) for a in attitude])
+        given = np.array([checks.quaternion("attitude", a) for a in attitude])
     else:
-        given = _check.floats("attitude", attitude, "hold a rotation for each body")
+        given = checks.floats("attitude", attitude, "hold a rotation for each body")
         if given.shape == (3, 3) and n != 3:
-            given = _check.quaternion("attitude", given)
+            given = checks.quaternion("attitude", given)
         elif given.ndim == 3 and given.shape[1:] == (3, 3):
-            given = np.array([_check.quaternion("attitude", a) for a in given])
+            given = np.array([checks.quaternion("attitude", a) for a in given])
     if given.shape == (4,):
         given = np.tile(given, (n, 1))
     if given.shape != (n, 4):
@@ -118,10 +118,10 @@ def _attitudes(attitude: Any, n: int) -> Floats:
             f"there are {n} bodies, but attitude has the shape {given.shape}: give a quaternion (scalar first) for "
             "each body, or one for all"
         )
-    given = _check.array("attitude", given, (n, 4))
+    given = checks.array("attitude", given, (n, 4))
     if not np.abs(given).max(axis=1).all():
         raise ValueError(
             f"attitude must hold rotations, but the quaternion of body {int(np.argmin(np.abs(given).max(axis=1)))} "
             "is zero"
         )
-    return _check.given_unit("attitude", given)
+    return checks.given_unit("attitude", given)

@@ -6,24 +6,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from polhode._arrays import Floats, lengths
-from polhode._interrupts import keeping
-from polhode.core.judge import COARSER, estimate, floor
-from polhode.core.nodes import ORDER
-from polhode.core.status import Status
-from polhode.integration.binding import OnCompile
-from polhode.integration.loop import Progress, SimulationFailed, SimulationInterrupted
-from polhode.methods import Method
-from polhode.methods import find as find_method
-from polhode.problem import Stats
-from polhode.systems.adaptive import AdaptiveRun, Level
-from polhode.systems.events import SystemEvent, Watch
-from polhode.systems.forces import Forces
-from polhode.systems.run import SystemPlan, SystemRun
-from polhode.systems.solution import SystemSolution
-from polhode.systems.system import System
-from polhode.tolerance.estimate import distances, nudged
-from polhode.tolerance.policy import (
+from polhode.accuracy.estimate import distances, nudged
+from polhode.accuracy.policy import (
     POLICY,
     SYSTEMS,
     Enough,
@@ -35,6 +19,22 @@ from polhode.tolerance.policy import (
     next_try,
     warn_not_reached,
 )
+from polhode.kernels.judge import COARSER, estimate, floor
+from polhode.kernels.status import Status
+from polhode.kernels.systems.collocation import ORDER
+from polhode.methods import Method
+from polhode.methods import find as find_method
+from polhode.problem import Stats
+from polhode.run.binding import OnCompile
+from polhode.run.integration import Progress, SimulationFailed, SimulationInterrupted
+from polhode.support.arrays import Floats, lengths
+from polhode.support.interrupts import keeping
+from polhode.systems.adaptive import AdaptiveRun, Level
+from polhode.systems.events import SystemEvent, SystemWatch
+from polhode.systems.forces import Forces
+from polhode.systems.solution import SystemSolution
+from polhode.systems.system import System
+from polhode.systems.system_run import SystemPlan, SystemRun
 
 COMPARED_ROWS = 40
 """Output times at which the two runs of a pair are compared: these, at even distances, and always the last."""
@@ -157,7 +157,7 @@ class Question(NamedTuple):
         made = self.plan._replace(method=method, step=h, times=times, every=None, any_turn=True)
         one = SystemRun(self.system, self.forces, made, None, self.progress if watched else None, self.on_compile)
         looks = self.events if watched or self.is_ended_by_events else ()
-        return Watch(one, looks).solution() if looks else one.solution()
+        return SystemWatch(one, looks).solution() if looks else one.solution()
 
 
 def keeping_best(best: SystemSolution | None) -> AbstractContextManager[None]:
@@ -197,7 +197,7 @@ def begun_beside(run: AdaptiveRun, turn: float) -> Floats:
     return np.concatenate([x, other.quaternion.ravel(), v, other.momentum.ravel()])
 
 
-class Pursuit:
+class SystemSearch:
     """Runs in steps that adapt, each more accurate than the one before, until the estimate is below the tolerance."""
 
     def __init__(self, question: Question, times: Floats) -> None:
@@ -239,7 +239,7 @@ class Pursuit:
         """Makes a run, which looks for events."""
         self.run.begin(Level.aiming_at(aim), start)
         events = self.question.events
-        made = Watch(self.run, events).solution() if events else self.run.solution()
+        made = SystemWatch(self.run, events).solution() if events else self.run.solution()
         self.spent = self.spent + made.stats
         return made
 
@@ -289,7 +289,7 @@ def accurate(question: Question, method: Method | None) -> SystemSolution:
     plan, rtol = question.plan, question.rtol
     times = np.linspace(plan.t_start, plan.t_end, DEFAULT_ROWS) if plan.times is None else plan.times
     if method is None or method.bare_name == "G8":
-        best = Pursuit(question, times).answer()
+        best = SystemSearch(question, times).answer()
     else:
         best = searched(question, method, times)
     reached = best.error_estimate or 0.0

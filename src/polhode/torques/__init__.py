@@ -17,7 +17,7 @@ from functools import cache
 from types import ModuleType
 from typing import Any
 
-from polhode import _check, _entry_points, _listed
+from polhode.support import callable_package, checks, plugins
 from polhode.torques._called import torque_from_pointer
 from polhode.torques._sums import SumTorque, Term, joined, terms_of
 from polhode.torques._torque import CustomTorque, Torque, UserPotential, checked, shown_numbers, torque
@@ -40,7 +40,7 @@ __all__ = [
     "torque_from_pointer",
 ]
 
-_listed.let_be_called(__name__)
+callable_package.let_be_called(__name__)
 
 
 @cache
@@ -56,7 +56,7 @@ def package(name: str) -> str | None:
 
 @cache
 def _added() -> tuple[dict[str, type[Torque]], dict[str, str]]:
-    return _entry_points.additions("polhode.torques", _own(), _models_in)
+    return plugins.additions("polhode.torques", _own(), _models_in)
 
 
 def _models_in(value: Any) -> dict[str, type[Torque]]:
@@ -92,7 +92,7 @@ def find(name: str) -> type[Torque]:
     """Returns the model of this name, whatever its case."""
     own = isinstance(name, str) and any(name.lower() == known.lower() for known in _own())
     known = _own() if own else catalogue()
-    return known[_check.choice("torque", name, known)]
+    return known[checks.choice("torque", name, known)]
 
 
 def get(name: str) -> type[Torque] | None:

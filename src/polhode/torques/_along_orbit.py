@@ -4,7 +4,7 @@ from polhode.environment.orbit import Path
 from polhode.torques._torque import Torque
 
 
-class AlongOrbit(Torque):
+class OrbitTorque(Torque):
     """The base class of models with an orbit, or without one: what they know of times is what it knows."""
 
     orbit: Path | None

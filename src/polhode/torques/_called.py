@@ -1,7 +1,7 @@
 """Torques that are called by their address: Python functions of any kind, and functions of C or Fortran.
 
 `torque(compiled=False)` and `torque_from_pointer` make them. Their kernel is the same for all, and reads the address
-from p (`core/outside.py`); `compiled/callbacks.py` gives an address to a Python function.
+from p (`kernels/callback_torques.py`); `compiler/callbacks.py` gives an address to a Python function.
 """
 
 import ctypes
@@ -18,12 +18,19 @@ from typing import Any, ClassVar, NoReturn
 
 import numpy as np
 
-from polhode._arrays import Floats
 from polhode.body import Body
-from polhode.compiled import Trampoline, is_smooth, potential_callback, torque_callback
-from polhode.core.outside import HEAD, PotentialOfC, TorqueOfC, head, outside_potential, outside_torque
-from polhode.core.types import Depends, UserTorque
-from polhode.torques._returned import no_real_number, plain_item, size_of
+from polhode.compiler import Trampoline, is_smooth, potential_callback, torque_callback
+from polhode.kernels.callback_torques import (
+    HEAD,
+    PotentialOfC,
+    TorqueOfC,
+    head,
+    outside_potential,
+    outside_torque,
+)
+from polhode.kernels.types import Depends, UserTorque
+from polhode.support.arrays import Floats
+from polhode.support.returned_numbers import no_real_number, plain_item, size_of
 from polhode.torques._torque import (
     BodyNumbers,
     CustomTorque,

@@ -9,16 +9,23 @@ from typing import Any
 
 import numpy as np
 
-from polhode import _check
 from polhode.body import Body
-from polhode.core.ops import derivatives, lane, section, triple
-from polhode.core.sampling import ALMOST, is_due, sample_number
-from polhode.core.states import NO_ERROR
-from polhode.core.text import function
-from polhode.core.types import Depends, UserTorque
-from polhode.torques._spanned import Spanned
-from polhode.torques._torque import ANY_BODY, CustomTorque, Torque, carried_numbers, inspected, numbers_and_tables
-from polhode.torques.free import Free
+from polhode.kernels.codegen import function
+from polhode.kernels.loop.sampling import ALMOST, is_due, sample_number
+from polhode.kernels.ops import derivatives, lane, section, triple
+from polhode.kernels.states import NO_ERROR
+from polhode.kernels.types import Depends, UserTorque
+from polhode.support import checks
+from polhode.torques._spanned import SpanTorque
+from polhode.torques._torque import (
+    ANY_BODY,
+    CustomTorque,
+    Torque,
+    carried_numbers,
+    inspected,
+    numbers_and_tables,
+)
+from polhode.torques.no_torque import Free
 
 HELD = 3
 """The numbers of the held torque, which come first; then those of the law, then the number of the last sample."""
@@ -33,7 +40,7 @@ MOST_SAMPLES = 2**26
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Sampled(Spanned):
+class Sampled(SpanTorque):
     """A torque that a law sets every `period` seconds, and that is held in between, in body axes.
 
     The law is called as `law(t, q, w, p)` at the times phase + k period: time, quaternion (body to space, scalar
@@ -76,7 +83,7 @@ class Sampled(Spanned):
         parameters: Any = (), phase: float = 0.0, compiled: bool = True,
     ) -> None:  # fmt: skip
         """Checks what the user gave."""
-        seconds = _check.number("period", period)
+        seconds = checks.number("period", period)
         if not seconds > 0.0:
             raise ValueError(f"period must be positive, in s, not {seconds:g}")
         names, _ = carried_numbers(tuple(state) if isinstance(state, Mapping) else state)
@@ -84,7 +91,7 @@ class Sampled(Spanned):
             if name in (*NAMES, LAST):
                 raise ValueError(f"{name!r} is taken: the carried numbers {', '.join((*NAMES, LAST))} have that name")
         given = state.items() if isinstance(state, Mapping) else [(name, 0.0) for name in names]
-        starts = [_check.number(f"{name} in state", x) for name, x in given]
+        starts = [checks.number(f"{name} in state", x) for name, x in given]
         arguments = ("t", "q", "w", "p", "z") if names else ("t", "q", "w", "p")
         if isinstance(law, Torque):
             source, compiled = _checked_source(law, names, parameters), True
@@ -99,7 +106,7 @@ class Sampled(Spanned):
             law, source = plain, CustomTorque(plain, numbers, state_names=names, tables=tables)
         self._settle(
             period=seconds, law=law, state=dict(zip(names, starts, strict=True)), compiled=bool(compiled),
-            source=source, phase=_check.number("phase", phase),
+            source=source, phase=checks.number("phase", phase),
         )  # fmt: skip
 
     @property

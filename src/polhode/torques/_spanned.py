@@ -4,11 +4,11 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any, Self
 
-from polhode.core.table import made_once
+from polhode.kernels.algebra.vector_table import made_once
 from polhode.torques._torque import Torque
 
 
-class Spanned(Torque):
+class SpanTorque(Torque):
     """The base class of models that must know the times of a run. Their fields do not change when they get to know."""
 
     span: tuple[float, float] | None = None

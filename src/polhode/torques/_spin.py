@@ -11,9 +11,9 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from polhode._arrays import Floats
 from polhode.body import Body
-from polhode.core.types import Vec3
+from polhode.kernels.types import Vec3
+from polhode.support.arrays import Floats
 
 
 def spin_momentum(axes: Sequence[Vec3], momenta: Floats) -> Floats:

@@ -13,21 +13,21 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from polhode import _check
-from polhode._arrays import Floats
 from polhode.body import Body
-from polhode.core.ops import derivatives, is_between, section, triple
-from polhode.core.text import function
-from polhode.core.types import Depends, UserTorque, Vec3
-from polhode.core.vec import cross
+from polhode.kernels.algebra.vec import cross
+from polhode.kernels.codegen import function
+from polhode.kernels.ops import derivatives, is_between, section, triple
+from polhode.kernels.types import Depends, UserTorque, Vec3
+from polhode.support import checks
+from polhode.support.arrays import Floats
 from polhode.torques._torque import ANY_BODY, CustomTorque, Torque, UserPotential, checked_part
-from polhode.torques.free import Free
+from polhode.torques.no_torque import Free
 
 PARALLEL_TOLERANCE = 1e-12
 """The greatest sine of the angle between two directions of unit length that are taken for the same: their round-off."""
 
 
-class _Shape(NamedTuple):
+class _TermShape(NamedTuple):
     """All of a term on which the text of a sum depends."""
 
     kernel: Callable[..., Any]
@@ -43,7 +43,7 @@ class _Shape(NamedTuple):
 
 
 @lru_cache(maxsize=256)
-def _torques_together(shapes: tuple[_Shape, ...]) -> UserTorque:
+def _torques_together(shapes: tuple[_TermShape, ...]) -> UserTorque:
     """Returns the kernel of a sum: always the same function for the same kernels, so that programs are shared."""
     parts = {shape.label(k): shape.kernel for k, shape in enumerate(shapes)}
     names: dict[str, Any] = {**parts, "triple": triple, "section": section, "is_between": is_between}
@@ -61,7 +61,7 @@ def _torques_together(shapes: tuple[_Shape, ...]) -> UserTorque:
 
 
 @lru_cache(maxsize=256)
-def _samples_together(shapes: tuple[_Shape, ...], sampled: tuple[bool, ...]) -> UserTorque:
+def _samples_together(shapes: tuple[_TermShape, ...], sampled: tuple[bool, ...]) -> UserTorque:
     """Returns the function that takes the samples that are due, of a sum: a part that is off takes none."""
     lines, place, first = list[str](), 0, 0
     names: dict[str, Any] = {"section": section, "is_between": is_between}
@@ -85,7 +85,7 @@ def _samples_together(shapes: tuple[_Shape, ...], sampled: tuple[bool, ...]) -> 
 
 
 @lru_cache(maxsize=256)
-def _potentials_together(shapes: tuple[_Shape, ...]) -> UserPotential:
+def _potentials_together(shapes: tuple[_TermShape, ...]) -> UserPotential:
     """Returns the potential of a sum."""
     parts = {shape.label(k): shape.kernel for k, shape in enumerate(shapes)}
     names = {**parts, "section": section, "is_between": is_between}
@@ -94,7 +94,7 @@ def _potentials_together(shapes: tuple[_Shape, ...]) -> UserPotential:
     return made
 
 
-def _lines(shapes: Sequence[_Shape], call: str, totals: tuple[str, ...]) -> list[str]:
+def _lines(shapes: Sequence[_TermShape], call: str, totals: tuple[str, ...]) -> list[str]:
     """Writes the body of a kernel that adds up the parts in `totals`; derivatives of carried numbers are d0, d1, ..."""
     lines, place, first = [], 0, 0
     for k, shape in enumerate(shapes):
@@ -170,10 +170,10 @@ class Term:
         """Whether nothing was done to the torque."""
         return self.scale is None and self.window is None
 
-    def shape(self, kernel: Callable[..., Any]) -> "_Shape":
+    def shape(self, kernel: Callable[..., Any]) -> "_TermShape":
         """Returns what the kernel of a sum has to know of this term, one of whose kernels is given."""
         does = (self.scale is not None, self.window is not None, self.torque.may_bend)
-        return _Shape(kernel, self.count, *does, len(self.torque.state_names))
+        return _TermShape(kernel, self.count, *does, len(self.torque.state_names))
 
     def text(self, torque: str) -> str:
         """Writes the term as in Python, with this text for its torque."""
@@ -494,7 +494,7 @@ def _turns_with(torque: Torque, rate: Vec3) -> bool:
     """Whether the potential of a torque turns at this rate, or stays where it is and looks the same when turned so."""
     if torque.turning is not None:
         return torque.turning == rate
-    return torque.conserves_energy and _are_parallel(torque.axis, _check.direction("turning", rate))
+    return torque.conserves_energy and _are_parallel(torque.axis, checks.direction("turning", rate))
 
 
 def terms_of(torque: Torque) -> tuple[Term, ...]:
@@ -520,7 +520,7 @@ def scaled(torque: Torque, factor: Any) -> Torque:
     """Returns a torque times a number; of a sum, every part is multiplied."""
     if isinstance(factor, Torque):
         raise TypeError("a torque is multiplied by a number, not by another torque")
-    scale = _check.number("the factor of a torque", factor)
+    scale = checks.number("the factor of a torque", factor)
     terms = terms_of(torque)
     return sum_of([Term(t.torque, scale if t.scale is None else scale * t.scale, t.window) for t in terms])
 
@@ -547,4 +547,4 @@ def _time(name: str, value: Any) -> float:
     """Returns a time, which may be infinite."""
     if isinstance(value, float) and math.isinf(value):
         return float(value)
-    return _check.number(name, value)
+    return checks.number(name, value)

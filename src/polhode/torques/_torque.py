@@ -21,12 +21,12 @@ from typing import Any, ClassVar, overload
 
 import numpy as np
 
-from polhode import _check
-from polhode._arrays import Floats
 from polhode.body import Body
-from polhode.compiled import Locatable, locatable, may_bend
-from polhode.core.table import LookedUp, is_handle
-from polhode.core.types import Depends, Quat, UserTorque, Vec3
+from polhode.compiler import Locatable, locatable, may_bend
+from polhode.kernels.algebra.vector_table import LookedUp, is_handle
+from polhode.kernels.types import Depends, Quat, UserTorque, Vec3
+from polhode.support import checks
+from polhode.support.arrays import Floats
 
 UserPotential = Callable[[float, Quat, Any], float]
 BodyNumbers = Callable[[Body], Any]
@@ -126,7 +126,7 @@ class Torque(ABC):
         """
         some = bodies_of(tensors, rotors) if self.reads_body else bodies_of(tensors[:1])
         rows = [list(self.parameters(body)) for body in some]
-        return _check.array("parameters", rows, (len(rows), len(rows[0])))
+        return checks.array("parameters", rows, (len(rows), len(rows[0])))
 
     @property
     def breakpoints(self) -> tuple[float, ...]:
@@ -313,7 +313,7 @@ class Torque(ABC):
 
     def __truediv__(self, divisor: Any) -> "Torque":
         """Returns this torque divided by a number."""
-        number = _check.number("what a torque is divided by", divisor)
+        number = checks.number("what a torque is divided by", divisor)
         if number == 0.0:
             raise ValueError("a torque cannot be divided by zero")
         return (1.0 / number) * self
@@ -400,7 +400,7 @@ class CustomTorque(Torque):
         except Exception as problem:
             problem.add_note(f"raised by from_body of the torque {self.name}, for {body!r}")
             raise
-        return _check.row(f"from_body of {self.name}", made).tolist()  # type: ignore[no-any-return]
+        return checks.row(f"from_body of {self.name}", made).tolist()  # type: ignore[no-any-return]
 
     def rows_with(self, values: Floats, tensors: Floats, rotors: Floats | None = None) -> Floats:
         """Returns the rows of p for these rows of values, and for bodies with these tensors and rotors."""
@@ -520,7 +520,7 @@ class CustomTorque(Torque):
 
         Where a table was, another one may stand; with a number in its place the table stays.
         """
-        if not self.tables and (plain := _check.plain(values, len(self.values))) is not None:  # nothing to be looked up
+        if not self.tables and (plain := checks.plain(values, len(self.values))) is not None:  # nothing to be looked up
             other = object.__new__(type(self))
             # What follows from other fields is found here, once for all copies.
             about = {"values": tuple(plain), "breakpoints": self.breakpoints, "knots": self.knots}
@@ -553,7 +553,7 @@ def numbers_and_tables(values: Any) -> tuple[tuple[float, ...], tuple[tuple[int,
                     f"{x.name}"
                 )
         values = [0.0 if isinstance(x, LookedUp) else x for x in values]
-    return tuple(_check.row("parameters", values).tolist()), tuple(tables)
+    return tuple(checks.row("parameters", values).tolist()), tuple(tables)
 
 
 def shown_numbers(values: Sequence[float]) -> str:
@@ -719,7 +719,7 @@ def carried_numbers(state: Any) -> tuple[tuple[str, ...], tuple[float, ...]]:
             raise ValueError(f"the names in state must differ, but {name!r} is there {names.count(name)} times")
     if not isinstance(state, Mapping):
         return names, ()
-    sizes = tuple(_check.number(f"the size of {name} in state", size) for name, size in state.items())
+    sizes = tuple(checks.number(f"the size of {name} in state", size) for name, size in state.items())
     for name, size in zip(names, sizes, strict=True):
         if not size > 0.0:
             raise ValueError(f"the size of {name} in state must be positive, not {size:g}")
@@ -731,7 +731,7 @@ def depends_of(names: str | Sequence[str]) -> Depends:
     known = {"attitude": Depends.POSITION, "time": Depends.TIME, "rate": Depends.RATE}
     reads = Depends.POSITION
     for name in (names,) if isinstance(names, str) else names:
-        reads |= known[_check.choice("dependence", name, known)]
+        reads |= known[checks.choice("dependence", name, known)]
     return reads
 
 
@@ -759,7 +759,7 @@ def checked_part(torque: Any) -> Torque:
 
 def rising(name: str, values: Any) -> tuple[float, ...]:
     """Returns the values as floats, or raises an error unless they are finite and strictly rising."""
-    row = tuple(_check.row(name, values).tolist())
+    row = tuple(checks.row(name, values).tolist())
     for before, after in pairwise(row):
         if after <= before:
             raise ValueError(f"{name} must rise, but {before:g} is followed by {after:g}")

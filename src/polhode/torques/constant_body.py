@@ -4,9 +4,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from polhode import _check
 from polhode.body import Body
-from polhode.core.types import Quat, UserTorque, Vec3
+from polhode.kernels.types import Quat, UserTorque, Vec3
+from polhode.support import checks
 from polhode.torques._torque import Torque
 
 
@@ -33,7 +33,7 @@ class ConstantBodyTorque(Torque):
     reads_attitude = False
 
     def __post_init__(self) -> None:
-        self._settle(vector=_check.vector("vector", self.vector))
+        self._settle(vector=checks.vector("vector", self.vector))
 
     @property
     def torque_kernel(self) -> UserTorque:

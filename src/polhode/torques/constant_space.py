@@ -4,10 +4,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from polhode import _check
 from polhode.body import Body
-from polhode.core.quat import to_body
-from polhode.core.types import Quat, UserTorque, Vec3
+from polhode.kernels.algebra.quat import to_body
+from polhode.kernels.types import Quat, UserTorque, Vec3
+from polhode.support import checks
 from polhode.torques._torque import Torque
 
 
@@ -35,7 +35,7 @@ class ConstantSpaceTorque(Torque):
     """The torque in space axes, in N m."""
 
     def __post_init__(self) -> None:
-        self._settle(vector=_check.vector("vector", self.vector))
+        self._settle(vector=checks.vector("vector", self.vector))
 
     @property
     def torque_kernel(self) -> UserTorque:

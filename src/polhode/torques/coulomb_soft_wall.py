@@ -4,10 +4,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from polhode import _check
 from polhode.body import Body
-from polhode.core.quat import upright_to_body
-from polhode.core.types import Quat, UserTorque, Vec3
+from polhode.kernels.algebra.quat import upright_to_body
+from polhode.kernels.types import Quat, UserTorque, Vec3
+from polhode.support import checks
 from polhode.torques._torque import Torque, UserPotential
 
 
@@ -49,7 +49,7 @@ class CoulombSoftWall(Torque):
     """`physical`: the wall repels; `printed`: it attracts, as in the paper."""
 
     def __post_init__(self) -> None:
-        self._settle(sign=_check.choice("sign", self.sign, ("physical", "printed")))
+        self._settle(sign=checks.choice("sign", self.sign, ("physical", "printed")))
 
     @property
     def torque_kernel(self) -> UserTorque:

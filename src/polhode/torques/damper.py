@@ -6,11 +6,11 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from polhode import _check
-from polhode._arrays import Floats
 from polhode.body import Body
-from polhode.core.types import Depends, Quat, UserTorque, Vec3
-from polhode.core.vec import cross, dot
+from polhode.kernels.algebra.vec import cross, dot
+from polhode.kernels.types import Depends, Quat, UserTorque, Vec3
+from polhode.support import checks
+from polhode.support.arrays import Floats
 from polhode.torques._spin import check_whole, spin_energy, spin_momentum, without_spin
 from polhode.torques._torque import Torque
 
@@ -70,22 +70,22 @@ class Damper(Torque):
     reads_attitude = False
 
     def __post_init__(self) -> None:
-        _check.direction("spin_axis", self.spin_axis)
-        numbers = {name: _check.number(name, getattr(self, name)) for name in ("viscous", "spring", "speed", "angle")}
+        checks.direction("spin_axis", self.spin_axis)
+        numbers = {name: checks.number(name, getattr(self, name)) for name in ("viscous", "spring", "speed", "angle")}
         for name in ("viscous", "spring"):
             if numbers[name] < 0.0:
                 raise ValueError(f"{name} must be positive or zero, not {numbers[name]:g}")
         if numbers["angle"] and not numbers["spring"]:
             raise ValueError("an angle at the start has a meaning for a ring on a spring only: give spring")
         self._settle(
-            spin_axis=_check.vector("spin_axis", self.spin_axis),
-            inertia=_check.number("inertia", self.inertia, positive=True),
+            spin_axis=checks.vector("spin_axis", self.spin_axis),
+            inertia=checks.number("inertia", self.inertia, positive=True),
             state_names=("ring", "angle") if numbers["spring"] else ("ring",), **numbers,
         )  # fmt: skip
 
     @property
     def _unit(self) -> Vec3:
-        return _check.direction("spin_axis", self.spin_axis)
+        return checks.direction("spin_axis", self.spin_axis)
 
     @property
     def torque_kernel(self) -> UserTorque:

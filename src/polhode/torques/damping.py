@@ -6,10 +6,10 @@ from typing import Any
 
 import numpy as np
 
-from polhode import _check
 from polhode.body import Body
-from polhode.core.types import Depends, Quat, UserTorque, Vec3
-from polhode.core.vec import dot
+from polhode.kernels.algebra.vec import dot
+from polhode.kernels.types import Depends, Quat, UserTorque, Vec3
+from polhode.support import checks
 from polhode.torques._torque import Torque
 
 
@@ -58,10 +58,10 @@ def _coefficient(value: Any) -> float | Vec3 | tuple[Vec3, ...]:
     except ValueError:  # a ragged list
         shape = None
     if shape == ():
-        return _check.number("coefficient", value)
+        return checks.number("coefficient", value)
     if shape == (3,):
-        return _check.vector("coefficient", value)
+        return checks.vector("coefficient", value)
     if shape == (3, 3):
-        x, y, z = _check.array("coefficient", value, (3, 3)).tolist()
+        x, y, z = checks.array("coefficient", value, (3, 3)).tolist()
         return (tuple(x), tuple(y), tuple(z))
     raise ValueError(f"coefficient must be one number, three numbers or a 3x3 matrix, not {value!r}")

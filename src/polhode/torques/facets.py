@@ -8,25 +8,25 @@ from typing import Annotated, Any, ClassVar, NamedTuple
 
 import numpy as np
 
-from polhode import _check
-from polhode._arrays import Floats
 from polhode.body import Body
-from polhode.compiled import Locatable, locatable
-from polhode.core.kepler import State6, position, velocity
-from polhode.core.ops import apart, section, where
-from polhode.core.quat import to_body
-from polhode.core.table import handle_of, made_once, packed, table_at
-from polhode.core.text import function
-from polhode.core.types import Depends, UserTorque, Vec3
-from polhode.core.vec import combine, cross, dot
-from polhode.environment._model import Read, rows_of_three
-from polhode.environment._planet import EARTH_RATE
+from polhode.compiler import Locatable, locatable
+from polhode.environment import EARTH_RATE
 from polhode.environment.air import MSIS, Air, DensityKernel, constant_density
+from polhode.environment.model import ReadBy, rows_of_three
 from polhode.environment.orbit import Path
 from polhode.environment.shadow import crossings, ray_of
 from polhode.environment.sun import SOLAR_PRESSURE, Ray, Sun
-from polhode.torques._along_orbit import AlongOrbit
-from polhode.torques._spanned import Spanned
+from polhode.kernels.algebra.kepler import State6, position, velocity
+from polhode.kernels.algebra.quat import to_body
+from polhode.kernels.algebra.vec import combine, cross, dot
+from polhode.kernels.algebra.vector_table import handle_of, made_once, packed, table_at
+from polhode.kernels.codegen import function
+from polhode.kernels.ops import apart, section, where
+from polhode.kernels.types import Depends, UserTorque, Vec3
+from polhode.support import checks
+from polhode.support.arrays import Floats
+from polhode.torques._along_orbit import OrbitTorque
+from polhode.torques._spanned import SpanTorque
 
 FACET_NUMBERS = 10
 """The numbers of a facet: normal, centre, area, drag coefficient, and the shares of light that are reflected as by a
@@ -86,7 +86,7 @@ def _given_density(value: Any) -> float | Air | None:
         return value
     if isinstance(value, dict):
         return Air.given("density", value)
-    density = _check.number("density", value)
+    density = checks.number("density", value)
     if density < 0.0:
         raise ValueError(f"density must not be negative, not {density:g}")
     return density
@@ -97,11 +97,11 @@ def _given_sun(value: Any) -> Vec3 | Sun | None:
         return value
     if isinstance(value, dict):
         return Sun.given("sun", value)
-    _check.direction("sun", value)
-    return _check.vector("sun", value)
+    checks.direction("sun", value)
+    return checks.vector("sun", value)
 
 
-class _Shape(NamedTuple):
+class _PlateShape(NamedTuple):
     """All of a model on which the text of its kernel depends."""
 
     facets: int
@@ -115,7 +115,7 @@ class _Shape(NamedTuple):
 
 
 @lru_cache(maxsize=64)
-def _kernel(shape: _Shape) -> UserTorque:
+def _kernel(shape: _PlateShape) -> UserTorque:
     """Returns the torque of facets. Its parameters: the orbit, the Sun, the air, four numbers, and the facets."""
     sun_at, air_at = shape.orbit, shape.orbit + shape.sun
     common = air_at + shape.air  # pressure of light, radius or table of the shadow, rate of the air
@@ -158,7 +158,7 @@ def _kernel(shape: _Shape) -> UserTorque:
 
 
 @dataclass(frozen=True)
-class Facets(AlongOrbit, Spanned):
+class Facets(OrbitTorque, SpanTorque):
     """Drag and sunlight on the flat plates of which the surface of a body is made.
 
         Facets(areas, normals, centres, orbit=orbit, density=1e-12)                # drag
@@ -187,13 +187,13 @@ class Facets(AlongOrbit, Spanned):
     """The place of its centre, seen from the centre of mass, in body axes, in m."""
     orbit: Path | None = None
     """Where the body is; needed for drag and for shadows."""
-    density: Annotated[float | Air | None, Read(_given_density)] = None
+    density: Annotated[float | Air | None, ReadBy(_given_density)] = None
     """The density of the air: a number in kg/m^3 or a model (`polhode.environment`); None: there is no drag."""
     drag_coefficient: float | tuple[float, ...] = 2.2
     """The coefficient C of the drag, for all facets or for each."""
     air_rate: float = EARTH_RATE
     """The rate at which the air turns about the third axis of space, in rad/s; 0: it is at rest."""
-    sun: Annotated[Vec3 | Sun | None, Read(_given_sun)] = None
+    sun: Annotated[Vec3 | Sun | None, ReadBy(_given_sun)] = None
     """The direction to the Sun in space axes, or `polhode.environment.Sun(date)`; None: there is no sunlight."""
     specular: float | tuple[float, ...] = 0.0
     """The share of the light that is reflected as by a mirror, for all facets or for each."""
@@ -208,7 +208,7 @@ class Facets(AlongOrbit, Spanned):
     example: ClassVar[dict[str, Any]] = {"sun": (1.0, 0.0, 0.0)}
 
     def __post_init__(self) -> None:
-        areas = _check.row("areas", self.areas)
+        areas = checks.row("areas", self.areas)
         if areas.size == 0:
             raise ValueError("areas must hold one area at least")
         if not (areas >= 0.0).all():
@@ -219,13 +219,13 @@ class Facets(AlongOrbit, Spanned):
             if len(values) != areas.size:
                 raise ValueError(f"{name} must have a row for each of the {areas.size} areas, not {len(values)}")
         for k, normal in enumerate(rows["normals"]):
-            _check.direction(f"normals[{k}]", normal)
+            checks.direction(f"normals[{k}]", normal)
         shares = {name: self._share(name, areas.size) for name in ("drag_coefficient", "specular", "diffuse")}
         self._settle(
             areas=tuple(areas.tolist()), **rows, **shares,
             orbit=None if self.orbit is None else Path.given("orbit", self.orbit),
-            density=_given_density(self.density), air_rate=_check.number("air_rate", self.air_rate),
-            sun=_given_sun(self.sun), pressure=_check.number("pressure", self.pressure), shadow=bool(self.shadow),
+            density=_given_density(self.density), air_rate=checks.number("air_rate", self.air_rate),
+            sun=_given_sun(self.sun), pressure=checks.number("pressure", self.pressure), shadow=bool(self.shadow),
         )  # fmt: skip
         total = np.add(self.specular, self.diffuse)
         if np.max(total) > 1.0:
@@ -243,10 +243,10 @@ class Facets(AlongOrbit, Spanned):
     def _share(self, name: str, count: int) -> float | tuple[float, ...]:
         """Returns a number for all facets or for each, which must not be negative."""
         value = getattr(self, name)
-        row = _check.row(name, value)
+        row = checks.row(name, value)
         if (row < 0.0).any():
             raise ValueError(f"{name} must not be negative, not {float(row.min()):g}")
-        if _check.shape_of(name, value) == ():
+        if checks.shape_of(name, value) == ():
             return float(row[0])
         if row.size != count:
             raise ValueError(f"{name} must be one number, or have one for each of the {count} facets, not {row.size}")
@@ -258,13 +258,13 @@ class Facets(AlongOrbit, Spanned):
         return self.sun is not None and self.orbit is not None and self.shadow
 
     @property
-    def _shape(self) -> _Shape:
+    def _shape(self) -> _PlateShape:
         needs_orbit = self.orbit is not None and (self.density is not None or self.has_shadow)
         orbit = self.orbit if needs_orbit else None
         ray, sun = (None, ()) if self.sun is None else ray_of(self.sun)
         air = self.density
         shadow = "" if not self.has_shadow else "seen" if self.span is None else "listed"
-        return _Shape(
+        return _PlateShape(
             len(self.areas), None if orbit is None else orbit.state_kernel,
             0 if orbit is None else len(orbit.numbers), ray, len(sun),
             None if air is None else air.density_kernel if isinstance(air, Air) else constant_density,
@@ -303,7 +303,7 @@ class Facets(AlongOrbit, Spanned):
         each = (self.drag_coefficient, self.specular, self.diffuse)
         columns = [np.broadcast_to(x, len(self.areas)).tolist() for x in each]
         rows = zip(self.normals, self.centres, self.areas, *columns, strict=True)
-        return tuple(x for n, c, *rest in rows for x in (*_check.direction("normals", n), *c, *rest))
+        return tuple(x for n, c, *rest in rows for x in (*checks.direction("normals", n), *c, *rest))
 
     def _light(self) -> Floats:
         """Returns the numbers of a table that is one in the light and zero in the shadow, for the times of the run."""
@@ -332,7 +332,7 @@ class Facets(AlongOrbit, Spanned):
         is_black = not (np.any(self.specular) or np.any(self.diffuse))
         if self.density is not None or not is_black or not isinstance(self.sun, tuple):
             return None
-        return _check.direction("sun", self.sun)
+        return checks.direction("sun", self.sun)
 
     @property
     def may_bend(self) -> bool:

@@ -8,16 +8,16 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from polhode import _check
-from polhode._arrays import Floats
 from polhode.body import Body
-from polhode.core.ops import section
-from polhode.core.quat import to_body, upright_to_body
-from polhode.core.text import function
-from polhode.core.types import Depends, Quat, UserTorque, Vec3
-from polhode.core.vec import cross, dot
 from polhode.environment.orbit import Orbit, Path
-from polhode.torques._along_orbit import AlongOrbit
+from polhode.kernels.algebra.quat import to_body, upright_to_body
+from polhode.kernels.algebra.vec import cross, dot
+from polhode.kernels.codegen import function
+from polhode.kernels.ops import section
+from polhode.kernels.types import Depends, Quat, UserTorque, Vec3
+from polhode.support import checks
+from polhode.support.arrays import Floats
+from polhode.torques._along_orbit import OrbitTorque
 from polhode.torques._torque import UserPotential, is_upright
 
 
@@ -84,7 +84,7 @@ def _along(position: Callable[[float, Any], Vec3], count: int) -> tuple[UserTorq
 
 
 @dataclass(frozen=True, repr=False)
-class GravityGradient(AlongOrbit):
+class GravityGradient(OrbitTorque):
     """The gravity gradient of a distant point mass, which stays in one direction of space or is seen from an orbit.
 
         GravityGradient(strength=3e-6)
@@ -113,7 +113,7 @@ class GravityGradient(AlongOrbit):
     example: ClassVar[dict[str, Any]] = {"strength": 1.0}
 
     def __post_init__(self) -> None:
-        direction = _check.vector("direction", self.direction)
+        direction = checks.vector("direction", self.direction)
         if self.orbit is not None:
             if self.strength is not None or direction != (0.0, 0.0, 1.0):
                 raise ValueError("give either an orbit, or strength and direction, not both: an orbit has them")
@@ -122,13 +122,13 @@ class GravityGradient(AlongOrbit):
             return
         if self.strength is None:
             raise ValueError("give the strength 3 mu / r^3 in s^-2, or an orbit: polhode.environment.Orbit(...)")
-        self._settle(strength=_check.number("strength", self.strength), direction=direction)
-        self._settle(upright=is_upright(_check.direction("direction", self.direction)))
+        self._settle(strength=checks.number("strength", self.strength), direction=direction)
+        self._settle(upright=is_upright(checks.direction("direction", self.direction)))
 
     @classmethod
     def at_distance(cls, mu: float, r: float, direction: Vec3 = (0.0, 0.0, 1.0)) -> "GravityGradient":
         """Returns the torque of a mass with the gravitational parameter `mu` (m^3/s^2) at the distance `r` (m)."""
-        mu, r = _check.number("mu", mu, positive=True), _check.number("r", r, positive=True)
+        mu, r = checks.number("mu", mu, positive=True), checks.number("r", r, positive=True)
         return cls(3 * mu / r**3, direction)
 
     @property
@@ -162,7 +162,7 @@ class GravityGradient(AlongOrbit):
 
     @property
     def _rest(self) -> Sequence[float]:
-        return _check.direction("direction", self.direction) if self.orbit is None else self.orbit.numbers
+        return checks.direction("direction", self.direction) if self.orbit is None else self.orbit.numbers
 
     @property
     def has_value_at_all_times(self) -> bool:  # type: ignore[override]
@@ -172,7 +172,7 @@ class GravityGradient(AlongOrbit):
     @property
     def axis(self) -> Vec3 | None:
         """The direction to the mass, if it stays."""
-        return _check.direction("direction", self.direction) if self.orbit is None else None
+        return checks.direction("direction", self.direction) if self.orbit is None else None
 
     @property
     def turning(self) -> Vec3 | None:

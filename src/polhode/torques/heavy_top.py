@@ -5,11 +5,11 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
-from polhode import _check
 from polhode.body import Body
-from polhode.core.quat import to_body, upright_to_body
-from polhode.core.types import Quat, UserTorque, Vec3
-from polhode.core.vec import cross, dot
+from polhode.kernels.algebra.quat import to_body, upright_to_body
+from polhode.kernels.algebra.vec import cross, dot
+from polhode.kernels.types import Quat, UserTorque, Vec3
+from polhode.support import checks
 from polhode.torques._torque import Torque, UserPotential, is_upright
 
 
@@ -51,11 +51,11 @@ class HeavyTop(Torque):
 
     def __post_init__(self) -> None:
         self._settle(
-            weight=_check.number("weight", self.weight),
-            point=_check.vector("point", self.point),
-            down=_check.vector("down", self.down),
+            weight=checks.number("weight", self.weight),
+            point=checks.vector("point", self.point),
+            down=checks.vector("down", self.down),
         )
-        self._settle(upright=is_upright(_check.direction("down", self.down)))
+        self._settle(upright=is_upright(checks.direction("down", self.down)))
 
     @property
     def torque_kernel(self) -> UserTorque:
@@ -75,4 +75,4 @@ class HeavyTop(Torque):
     @cached_property
     def axis(self) -> Vec3:
         """The direction of the force."""
-        return _check.direction("down", self.down)
+        return checks.direction("down", self.down)

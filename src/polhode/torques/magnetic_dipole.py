@@ -5,17 +5,17 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Annotated, Any
 
-from polhode import _check
 from polhode.body import Body
-from polhode.core.ops import section
-from polhode.core.quat import to_body
-from polhode.core.table import table_at
-from polhode.core.text import function
-from polhode.core.types import Depends, UserTorque, Vec3
-from polhode.core.vec import cross, dot
-from polhode.environment._model import Read
 from polhode.environment.field import Field
-from polhode.torques._spanned import Spanned
+from polhode.environment.model import ReadBy
+from polhode.kernels.algebra.quat import to_body
+from polhode.kernels.algebra.vec import cross, dot
+from polhode.kernels.algebra.vector_table import table_at
+from polhode.kernels.codegen import function
+from polhode.kernels.ops import section
+from polhode.kernels.types import Depends, UserTorque, Vec3
+from polhode.support import checks
+from polhode.torques._spanned import SpanTorque
 from polhode.torques._torque import Torque, UserPotential
 from polhode.torques.table import Table
 
@@ -43,7 +43,7 @@ def _given_field(value: Any) -> Vec3 | Field | Table:
             f"field must be a vector in space axes, a polhode.Table or a model of polhode.environment, not {value!r}: "
             "make a table of a function, with polhode.Table.from_function"
         )
-    return _check.vector("field", value)
+    return checks.vector("field", value)
 
 
 @lru_cache(maxsize=32)
@@ -57,7 +57,7 @@ def _kernels(field: Callable[[float, Any], Vec3], count: int, turned: bool) -> t
 
 
 @dataclass(frozen=True)
-class MagneticDipole(Spanned):
+class MagneticDipole(SpanTorque):
     """The torque m x B on a dipole moment that is fixed in the body; the potential energy is -m . B.
 
         MagneticDipole(moment=(0, 0, 0.1), field=(0, 0, 3e-5))
@@ -76,14 +76,14 @@ class MagneticDipole(Spanned):
 
     moment: Vec3
     """Dipole moment in body axes, in A m^2."""
-    field: Annotated[Vec3 | Field | Table, Read(_given_field)]
+    field: Annotated[Vec3 | Field | Table, ReadBy(_given_field)]
     """Flux density in T: a vector in space axes; a model along an orbit (`polhode.environment`); or a `polhode.Table`,
     in the axes of the table."""
 
     depends = Depends.POSITION | Depends.TIME
 
     def __post_init__(self) -> None:
-        self._settle(moment=_check.vector("moment", self.moment), field=_given_field(self.field))
+        self._settle(moment=checks.vector("moment", self.moment), field=_given_field(self.field))
         if isinstance(self.field, tuple):
             self._settle(depends=Depends.POSITION)
         elif isinstance(self.field, Table):
@@ -149,4 +149,4 @@ class MagneticDipole(Spanned):
     @property
     def axis(self) -> Vec3 | None:
         """The direction of a field that stays, if there is one."""
-        return _check.direction("field", self.field) if isinstance(self.field, tuple) and any(self.field) else None
+        return checks.direction("field", self.field) if isinstance(self.field, tuple) and any(self.field) else None

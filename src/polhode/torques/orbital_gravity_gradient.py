@@ -7,12 +7,12 @@ from typing import Any
 
 import numpy as np
 
-from polhode import _check
-from polhode._arrays import Floats
 from polhode.body import Body
-from polhode.core.quat import to_body
-from polhode.core.types import Depends, Quat, UserTorque, Vec3
-from polhode.core.vec import cross, dot
+from polhode.kernels.algebra.quat import to_body
+from polhode.kernels.algebra.vec import cross, dot
+from polhode.kernels.types import Depends, Quat, UserTorque, Vec3
+from polhode.support import checks
+from polhode.support.arrays import Floats
 from polhode.torques._torque import Torque, UserPotential
 from polhode.torques.gravity_gradient import scaled_tensor, scaled_tensors, tensor_times
 
@@ -69,11 +69,11 @@ class OrbitalGravityGradient(Torque):
 
     def __post_init__(self) -> None:
         self._settle(
-            orbital_rate=_check.number("orbital_rate", self.orbital_rate, positive=True),
-            normal=_check.vector("normal", self.normal),
-            towards=_check.vector("towards", self.towards),
+            orbital_rate=checks.number("orbital_rate", self.orbital_rate, positive=True),
+            normal=checks.vector("normal", self.normal),
+            towards=checks.vector("towards", self.towards),
         )
-        cosine = dot(_check.direction("normal", self.normal), _check.direction("towards", self.towards))
+        cosine = dot(checks.direction("normal", self.normal), checks.direction("towards", self.towards))
         if abs(cosine) > RIGHT_ANGLE_TOLERANCE:
             angle = math.degrees(math.acos(max(-1.0, min(1.0, cosine))))
             raise ValueError(
@@ -86,7 +86,7 @@ class OrbitalGravityGradient(Torque):
         cls, mu: float, r: float, normal: Vec3 = (0.0, 0.0, 1.0), towards: Vec3 = (1.0, 0.0, 0.0)
     ) -> "OrbitalGravityGradient":
         """Returns the torque on an orbit of radius `r` (m) about a mass of gravitational parameter `mu` (m^3/s^2)."""
-        mu, r = _check.number("mu", mu, positive=True), _check.number("r", r, positive=True)
+        mu, r = checks.number("mu", mu, positive=True), checks.number("r", r, positive=True)
         return cls(math.sqrt(mu / r) / r, normal, towards)
 
     @property
@@ -102,7 +102,7 @@ class OrbitalGravityGradient(Torque):
     @property
     def turning(self) -> Vec3:
         """The orbital rate along the normal of the orbit."""
-        x, y, z = _check.direction("normal", self.normal)
+        x, y, z = checks.direction("normal", self.normal)
         return (self.orbital_rate * x, self.orbital_rate * y, self.orbital_rate * z)
 
     def parameters(self, body: Body) -> Sequence[float]:
@@ -114,7 +114,7 @@ class OrbitalGravityGradient(Torque):
         return scaled_tensors(tensors, 3 * self.orbital_rate**2, self._orbit())
 
     def _orbit(self) -> Sequence[float]:
-        n = np.array(_check.direction("normal", self.normal))
-        later = _check.direction("towards", np.cross(n, self.towards))
-        first = _check.direction("towards", np.cross(later, n))
+        n = np.array(checks.direction("normal", self.normal))
+        later = checks.direction("towards", np.cross(n, self.towards))
+        first = checks.direction("towards", np.cross(later, n))
         return (self.orbital_rate, *first, *later)

@@ -4,10 +4,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from polhode import _check
 from polhode.body import Body
-from polhode.core.quat import to_body
-from polhode.core.types import Depends, Quat, UserTorque, Vec3
+from polhode.kernels.algebra.quat import to_body
+from polhode.kernels.types import Depends, Quat, UserTorque, Vec3
+from polhode.support import checks
 from polhode.torques._torque import Torque, rising
 
 
@@ -60,8 +60,8 @@ class PiecewiseTorque(Torque):
     def __post_init__(self) -> None:
         self._settle(
             segments=_segments(self.segments),
-            frame=_check.choice("frame", self.frame, ("space", "body")),
-            start=_check.number("start", self.start),
+            frame=checks.choice("frame", self.frame, ("space", "body")),
+            start=checks.number("start", self.start),
         )
         self._settle(reads_attitude=self.frame == "space")
         rising("start and the ends of the segments", self.breakpoints)
@@ -89,5 +89,5 @@ def _segments(segments: Any) -> tuple[tuple[float, Vec3], ...]:
         if not isinstance(segment, Sequence) or len(segment) != 2:
             raise TypeError(f"segments[{i}] must be a pair (end, vector), not {segment!r}")
         end, vector = segment
-        found.append((_check.number(f"the end of segments[{i}]", end), _check.vector(f"segments[{i}]", vector)))
+        found.append((checks.number(f"the end of segments[{i}]", end), checks.vector(f"segments[{i}]", vector)))
     return tuple(found)

@@ -8,15 +8,15 @@ from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
-from polhode import _check
-from polhode._arrays import Floats
 from polhode.body import Body
-from polhode.compiled import may_bend
-from polhode.core.ops import derivatives, section, where
-from polhode.core.quat import conjugate, multiply
-from polhode.core.text import function
-from polhode.core.types import Depends, Quat, UserTorque, Vec3
-from polhode.core.vec import cross
+from polhode.compiler import may_bend
+from polhode.kernels.algebra.quat import conjugate, multiply
+from polhode.kernels.algebra.vec import cross
+from polhode.kernels.codegen import function
+from polhode.kernels.ops import derivatives, section, where
+from polhode.kernels.types import Depends, Quat, UserTorque, Vec3
+from polhode.support import checks
+from polhode.support.arrays import Floats
 from polhode.torques._spin import check_whole, spin_energy, spin_momentum, without_spin
 from polhode.torques._torque import Torque, carried_numbers, inspected
 
@@ -35,7 +35,7 @@ def pointing_error(q: Quat, target: Quat) -> Vec3:
     return (k * e[1], k * e[2], k * e[3])
 
 
-class _Shape(NamedTuple):
+class _WheelShape(NamedTuple):
     """All on which the text of the kernel depends."""
 
     wheels: int
@@ -51,7 +51,7 @@ class _Shape(NamedTuple):
 
 
 @lru_cache(maxsize=64)
-def _kernel(shape: _Shape) -> UserTorque:
+def _kernel(shape: _WheelShape) -> UserTorque:
     """Writes the kernel for a number of wheels, of whose numbers in p only those are there that it needs.
 
     The torque on a wheel is d, its speed relative to the body s, its momentum z; the body feels the opposite of all d,
@@ -189,13 +189,13 @@ class ReactionWheels(Torque):
         for name in ("torque_limit", "speed_limit"):
             given = getattr(self, name)
             each[name] = None if given is None else _each(name, given, n, positive=True)  # type: ignore[assignment]
-        w, x, y, z = _check.numbers("target", self.target, 4)
-        _check.quaternion("target", (w, x, y, z), again=True)
-        margin = _check.number("speed_margin", self.speed_margin, positive=True)
+        w, x, y, z = checks.numbers("target", self.target, 4)
+        checks.quaternion("target", (w, x, y, z), again=True)
+        margin = checks.number("speed_margin", self.speed_margin, positive=True)
         if margin > 1.0:
             raise ValueError(f"speed_margin is a part of the greatest speed, at most 1, not {margin:g}")
         gains = {name: _gain(name, getattr(self, name)) for name in ("attitude_gain", "rate_gain")}
-        numbers = tuple(_check.row("parameters_of_law", self.parameters_of_law).tolist())
+        numbers = tuple(checks.row("parameters_of_law", self.parameters_of_law).tolist())
         names = tuple(self.names) or tuple(f"wheel_{i + 1}" for i in range(n))
         if len(names) != n:
             raise ValueError(f"there are {n} wheels, but {len(names)} names: {', '.join(map(str, names))}")
@@ -206,14 +206,14 @@ class ReactionWheels(Torque):
             raise ValueError("parameters_of_law are given, but no law that reads them")
         self._settle(
             axes=axes, **each, **gains, target=(w, x, y, z), speed_margin=margin, law=law, parameters_of_law=numbers,
-            slip=_check.number("slip", self.slip, positive=True), names=tuple(self.names),
+            slip=checks.number("slip", self.slip, positive=True), names=tuple(self.names),
             state_names=carried_numbers(names)[0], depends=Depends.POSITION | Depends.RATE | reads[0],
             reads_attitude=reads[1] or bool(np.any(gains["attitude_gain"])),
         )  # fmt: skip
 
     @cached_property
     def _unit_axes(self) -> list[Vec3]:
-        return [_check.direction(f"axes[{i}]", axis) for i, axis in enumerate(self.axes)]
+        return [checks.direction(f"axes[{i}]", axis) for i, axis in enumerate(self.axes)]
 
     @property
     def _inertias(self) -> tuple[float, ...]:
@@ -221,10 +221,10 @@ class ReactionWheels(Torque):
         return self.inertias
 
     @cached_property
-    def _shape(self) -> _Shape:
+    def _shape(self) -> _WheelShape:
         gains = bool(np.any(self.attitude_gain) or np.any(self.rate_gain))
         acts = gains or self.law is not None
-        return _Shape(
+        return _WheelShape(
             len(self.axes), self.law, len(self.parameters_of_law), gains, acts and self.torque_limit is not None,
             acts and self.speed_limit is not None, bool(np.any(self.viscous)), bool(np.any(self.coulomb)),
         )  # fmt: skip
@@ -242,7 +242,7 @@ class ReactionWheels(Torque):
     def _numbers(self) -> tuple[float, ...]:
         shape, found = self._shape, list(self.parameters_of_law)
         if shape.gains:
-            found += _check.quaternion("target", self.target, again=True).tolist()
+            found += checks.quaternion("target", self.target, again=True).tolist()
         found += [x for axis in self._unit_axes for x in axis]
         found += [1.0 / inertia for inertia in self._inertias]
         if shape.gains:
@@ -299,20 +299,20 @@ class ReactionWheels(Torque):
 
 
 def _axes(given: Any) -> tuple[Vec3, ...]:
-    rows = np.atleast_2d(_check.floats("axes", given, "hold a row of three numbers for each wheel"))
+    rows = np.atleast_2d(checks.floats("axes", given, "hold a row of three numbers for each wheel"))
     if rows.ndim != 2 or rows.shape[1] != 3 or not 1 <= len(rows) <= MOST_WHEELS:
         raise ValueError(
             f"axes must have a row of three numbers for each of 1 to {MOST_WHEELS} wheels, not the shape {rows.shape}"
         )
-    axes = tuple(_check.vector(f"axes[{i}]", row.tolist()) for i, row in enumerate(rows))
+    axes = tuple(checks.vector(f"axes[{i}]", row.tolist()) for i, row in enumerate(rows))
     for i, axis in enumerate(axes):
-        _check.direction(f"axes[{i}]", axis)
+        checks.direction(f"axes[{i}]", axis)
     return axes
 
 
 def _each(name: str, given: Any, count: int, *, positive: bool = False, negative: bool = True) -> tuple[float, ...]:
     """Returns a number for each wheel, from one for all or one for each."""
-    row = _check.row(name, given).tolist()
+    row = checks.row(name, given).tolist()
     if len(row) not in (1, count):
         raise ValueError(f"{name} must be one number, or one for each of the {count} wheels, not {len(row)} numbers")
     for x in row:
@@ -322,13 +322,13 @@ def _each(name: str, given: Any, count: int, *, positive: bool = False, negative
 
 
 def _gain(name: str, given: Any) -> Gain:
-    shape = _check.shape_of(name, given)
+    shape = checks.shape_of(name, given)
     if shape == ():
-        return _check.number(name, given)
+        return checks.number(name, given)
     if shape == (3,):
-        return _check.vector(name, given)
+        return checks.vector(name, given)
     if shape == (3, 3):
-        x, y, z = (_check.vector(f"{name}[{i}]", row) for i, row in enumerate(given))
+        x, y, z = (checks.vector(f"{name}[{i}]", row) for i, row in enumerate(given))
         return (x, y, z)
     raise ValueError(f"{name} must be one number, three numbers or a 3x3 matrix, not of shape {shape}")
 

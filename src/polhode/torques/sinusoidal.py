@@ -5,9 +5,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from polhode import _check
 from polhode.body import Body
-from polhode.core.types import Depends, Quat, UserTorque, Vec3
+from polhode.kernels.types import Depends, Quat, UserTorque, Vec3
+from polhode.support import checks
 from polhode.torques._torque import Torque
 
 
@@ -42,9 +42,9 @@ class SinusoidalTorque(Torque):
 
     def __post_init__(self) -> None:
         self._settle(
-            amplitude=_check.vector("amplitude", self.amplitude),
-            angular_frequency=_check.number("angular_frequency", self.angular_frequency),
-            phase=_check.number("phase", self.phase),
+            amplitude=checks.vector("amplitude", self.amplitude),
+            angular_frequency=checks.number("angular_frequency", self.angular_frequency),
+            phase=checks.number("phase", self.phase),
         )
 
     @property

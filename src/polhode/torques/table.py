@@ -10,12 +10,12 @@ from typing import Any, ClassVar, Literal
 
 import numpy as np
 
-from polhode import _check
-from polhode._arrays import Floats
 from polhode.body import Body
-from polhode.core.quat import to_body
-from polhode.core.table import LookedUp, handle_of, made_once, packed, table_at
-from polhode.core.types import Depends, Quat, UserTorque, Vec3
+from polhode.kernels.algebra.quat import to_body
+from polhode.kernels.algebra.vector_table import LookedUp, handle_of, made_once, packed, table_at
+from polhode.kernels.types import Depends, Quat, UserTorque, Vec3
+from polhode.support import checks
+from polhode.support.arrays import Floats
 from polhode.torques._torque import Torque
 
 KINDS = ("cubic", "linear", "steps", "polynomials")
@@ -79,13 +79,13 @@ class Table(Torque, LookedUp):
         if self.values is None:
             knots, values, kind = *_from_spline(self.t), "polynomials"
         else:
-            knots, values, kind = self.t, self.values, _check.choice("kind of table", self.kind, KINDS)
+            knots, values, kind = self.t, self.values, checks.choice("kind of table", self.kind, KINDS)
         t = _times(knots)
         rows = _rows(values, t.size, kind)
         for given in (t, rows):
             given.flags.writeable = False
-        error = None if self.error is None else _check.number("error", self.error)
-        frame = _check.choice("frame", self.frame, FRAMES)
+        error = None if self.error is None else checks.number("error", self.error)
+        frame = checks.choice("frame", self.frame, FRAMES)
         self._settle(t=t, values=rows, kind=kind, frame=frame, error=error, reads_attitude=frame == "space")
         _refuse_unless_finite(self.coefficients)
 
@@ -101,11 +101,11 @@ class Table(Torque, LookedUp):
         at ten places in each interval. The largest difference there, and a fifth more for the places between, is the
         `error` of the table. A function that jumps cannot be followed by a spline: make a table for each side.
         """
-        t0, t1 = _check.numbers("t_span", t_span, 2)
+        t0, t1 = checks.numbers("t_span", t_span, 2)
         if not t0 < t1:
             raise ValueError(f"t_span must rise, but it goes from {t0:g} to {t1:g}")
-        _check.number("tolerance", tolerance, positive=True)
-        spline, error = _spline(_Sampled(function), t0, t1, tolerance, _check.count("most", most, " of nodes"))
+        checks.number("tolerance", tolerance, positive=True)
+        spline, error = _spline(_Sampled(function), t0, t1, tolerance, checks.count("most", most, " of nodes"))
         return cls(spline, frame=frame, error=error)
 
     @classmethod
@@ -143,7 +143,7 @@ class Table(Torque, LookedUp):
 
     def __call__(self, t: Any) -> Floats:
         """Returns the vectors at these times, in the axes of the table: three numbers, or a row for each time."""
-        times = _check.floats("t", t, "hold times")
+        times = checks.floats("t", t, "hold times")
         first, last = self.known
         if times.size and not (first <= times.min() and times.max() <= last):
             bad = times.min() if not times.min() >= first else times.max()
@@ -248,7 +248,7 @@ def _read_only(numbers: Floats) -> Floats:
 
 def _times(t: Any) -> Floats:
     """Returns the times of a table, checked."""
-    times = np.array(_check.row("t", t))
+    times = np.array(checks.row("t", t))
     if times.size < 2:
         raise ValueError(f"a table needs two times at least, not {times.size}")
     rises = times[1:] > times[:-1]
@@ -270,13 +270,13 @@ def _times(t: Any) -> Floats:
 
 def _rows(values: Any, count: int, kind: str) -> Floats:
     """Returns the values of a table, checked."""
-    shape = _check.shape_of("values", values)
+    shape = checks.shape_of("values", values)
     if kind == "polynomials":
         if len(shape) != 3 or shape[0] == 0 or shape[1:] != (count - 1, 3):
             raise ValueError(
                 f"values of polynomials must have the shape (terms, {count - 1}, 3) for {count} times, not {shape}"
             )
-        return _check.array("values", values, shape)
+        return checks.array("values", values, shape)
     counts = (count, count - 1) if kind == "steps" else (count,)
     if len(shape) != 2 or shape[1] != 3 or shape[0] not in counts:
         hint = ""
@@ -285,7 +285,7 @@ def _rows(values: Any, count: int, kind: str) -> Floats:
         elif shape == (count,):
             hint = ": give all three components, as in numpy.outer(values, axis)"
         raise ValueError(f"values must have the shape ({count}, 3), a row for each time, not {shape}{hint}")
-    return _check.array("values", values, shape)
+    return checks.array("values", values, shape)
 
 
 def _from_spline(spline: Any) -> tuple[Floats, Floats]:
@@ -433,7 +433,7 @@ class _Sampled:
                 return self._checked(times, np.ascontiguousarray(rows.T))
             self.at_once = False
         rows = np.array(
-            [_check.floats("the function", self.function(t), "return three numbers") for t in times.tolist()]
+            [checks.floats("the function", self.function(t), "return three numbers") for t in times.tolist()]
         )
         if rows.shape != (times.size, 3):
             raise ValueError(f"the function of a table must return three numbers, not the shape {rows.shape[1:]}")

@@ -9,14 +9,14 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import LogLocator
 
 from polhode import GravityGradient, HeavyTop
-from polhode._arrays import Floats
 from polhode.body import Body
-from polhode.io.netcdf import Variable
+from polhode.files.netcdf import Variable
 from polhode.papers._figure import COLOURS, labelled, loglog, panels, thinned
 from polhode.papers._measure import integrate, pose, slope
-from polhode.papers._study import Data, Size, named
+from polhode.papers.study import Data, Size, named
 from polhode.problem import Problem
 from polhode.solution import Solution
+from polhode.support.arrays import Floats
 
 
 def _free() -> Problem:
@@ -68,7 +68,7 @@ def _seconds_a_step(problem: Problem, methods: Sequence[str], steps: Sequence[fl
 
 
 @dataclass(frozen=True)
-class Curve:
+class ErrorCurve:
     """Holds the errors and times of one method, step by step, the finest last."""
 
     step: Floats
@@ -86,11 +86,12 @@ class Curve:
         return float(np.exp(np.polyval(line, np.log(seconds))))
 
 
-def curves(data: Data, error: str) -> dict[str, Curve]:
+def curves(data: Data, error: str) -> dict[str, ErrorCurve]:
     """The curves by method; `error` is momentum, attitude, or both, which is the norm of the two."""
     values = whole_error(data) if error == "both" else data[f"{error}_error"]
     return {
-        str(name): Curve(data["step"], e, s) for name, e, s in zip(data["method"], values, data["seconds"], strict=True)
+        str(name): ErrorCurve(data["step"], e, s)
+        for name, e, s in zip(data["method"], values, data["seconds"], strict=True)
     }
 
 
@@ -99,7 +100,7 @@ def whole_error(data: Data) -> Floats:
     return np.asarray(np.hypot(data["momentum_error"], data["attitude_error"]))
 
 
-def draw_work(axes: Any, lines: dict[str, Curve], ylabel: str) -> None:
+def draw_work(axes: Any, lines: dict[str, ErrorCurve], ylabel: str) -> None:
     """Draws execution times to the right and errors upward, as in the paper."""
     loglog(
         axes,

@@ -4,8 +4,8 @@ import numpy as np
 from matplotlib.figure import Figure
 
 from polhode.papers._measure import integrate, tight
-from polhode.papers._study import Claim, Data, Size, claim, named
 from polhode.papers.celledoni2006._common import SATELLITE, distance, draw_tracks, track, vertical
+from polhode.papers.study import Claim, Data, Size, claim, named
 from polhode.solution import Solution
 
 METHODS = ("MR2", "SEJ", "SEJ4")

@@ -11,8 +11,8 @@ from matplotlib.figure import Figure
 
 from polhode.papers._figure import labelled, panels, style
 from polhode.papers._measure import integrate
-from polhode.papers._study import Claim, Data, Size, about, claim, named
 from polhode.papers.celledoni2006._common import FREE, energy_change
+from polhode.papers.study import Claim, Data, Size, about, claim, named
 
 METHODS = ("MR2", "MR4", "MR4S", "DMV2", "DMV4", "DMV6", "JE0", "JE")
 SHOWN = {"JE0": "JE", "JE": "JE restarted"}

@@ -10,11 +10,11 @@ methods advance the attitude as well, which the paper does not do here, and JE d
 import numpy as np
 from matplotlib.figure import Figure
 
-from polhode._arrays import Floats
 from polhode.papers._figure import panels
 from polhode.papers._measure import reference
-from polhode.papers._study import Claim, Data, Size, about, claim, named
-from polhode.papers.celledoni2006._common import FREE, Curve, curves, draw_work, work_precision
+from polhode.papers.celledoni2006._common import FREE, ErrorCurve, curves, draw_work, work_precision
+from polhode.papers.study import Claim, Data, Size, about, claim, named
+from polhode.support.arrays import Floats
 
 METHODS = ("MR2", "MR4", "MR4S", "DMV2", "DMV4", "DMV6", "JE0", "JE")
 STEPS = tuple(2.0**-k for k in range(2, 7))
@@ -86,7 +86,7 @@ def check(data: Data, size: Size) -> list[Claim]:
     return claims + ([] if size.quick else _timed(c))
 
 
-def _orders(c: dict[str, Curve]) -> Claim:
+def _orders(c: dict[str, ErrorCurve]) -> Claim:
     expected = {"MR2": 2, "MR4": 4, "MR4S": 4, "DMV2": 2, "DMV4": 4, "DMV6": 6}
     found = {name: c[name].order for name in expected}
     return claim(
@@ -98,7 +98,7 @@ def _orders(c: dict[str, Curve]) -> Claim:
     )
 
 
-def _timed(c: dict[str, Curve]) -> list[Claim]:
+def _timed(c: dict[str, ErrorCurve]) -> list[Claim]:
     mid = {name: float(curve.seconds[len(curve.seconds) // 2]) for name, curve in c.items()}
     gap2 = c["DMV2"].error_after(mid["MR2"]) / c["MR2"].error_after(mid["MR2"])
     gap4 = c["MR4"].error_after(mid["MR4"]) / c["DMV4"].error_after(mid["MR4"])

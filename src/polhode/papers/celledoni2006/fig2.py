@@ -11,8 +11,8 @@ from functools import partial
 import numpy as np
 
 from polhode.papers._measure import reference
-from polhode.papers._study import Claim, Data, Size, claim
 from polhode.papers.celledoni2006._common import FREE, curves, drawn_work, work_precision
+from polhode.papers.study import Claim, Data, Size, claim
 
 METHODS = ("MR2", "MR4", "JEM2", "JEM4")
 STEPS = tuple(2.0**-k for k in range(2, 7))

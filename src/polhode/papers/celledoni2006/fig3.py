@@ -10,8 +10,8 @@ of this machine.
 from functools import partial
 
 from polhode.papers._measure import tight
-from polhode.papers._study import Claim, Data, Size, claim
 from polhode.papers.celledoni2006._common import TOP, curves, drawn_work, work_precision
+from polhode.papers.study import Claim, Data, Size, claim
 
 METHODS = ("MR2", "SEJ", "SEJ4")
 STEPS = tuple(2.0**-k for k in range(4, 9))

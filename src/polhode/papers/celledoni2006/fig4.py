@@ -10,8 +10,8 @@ from functools import partial
 import numpy as np
 
 from polhode.papers._measure import integrate, tight
-from polhode.papers._study import Claim, Data, Size, claim, named
 from polhode.papers.celledoni2006._common import TOP, distance, draw_tracks, track, vertical
+from polhode.papers.study import Claim, Data, Size, claim, named
 
 METHOD = "SEJ"
 STEPS = (0.1, 0.05, 0.01)

@@ -9,9 +9,9 @@ from functools import partial
 import numpy as np
 
 from polhode.papers._measure import integrate
-from polhode.papers._study import Claim, Data, Size, about, claim, named
 from polhode.papers.celledoni2006._common import TOP, distance, draw_tracks, energy_change, track, vertical
 from polhode.papers.celledoni2006.fig4 import SAME, STEPS
+from polhode.papers.study import Claim, Data, Size, about, claim, named
 
 METHOD = "MR2"
 LONG = "needs the whole trajectories"

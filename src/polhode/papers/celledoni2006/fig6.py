@@ -9,10 +9,10 @@ import numpy as np
 from matplotlib.figure import Figure
 
 from polhode import ensemble
-from polhode._arrays import Floats
 from polhode.papers._figure import loglog, panels
-from polhode.papers._study import Claim, Data, Size, claim, named
 from polhode.papers.celledoni2006._common import WEIGHT
+from polhode.papers.study import Claim, Data, Size, claim, named
+from polhode.support.arrays import Floats
 
 METHODS = ("MR2", "SEJ", "SEJ4")
 H, T_END = 0.01, 10.0

@@ -7,8 +7,8 @@ and the body turns by 2.6 in a step. To the left u, to the right the change of t
 
 from functools import partial
 
-from polhode.papers._study import Claim, Data, Size
 from polhode.papers.celledoni2006 import _satellite
+from polhode.papers.study import Claim, Data, Size
 
 H = 0.1
 WHERE = "figure 7 and section 4.3"

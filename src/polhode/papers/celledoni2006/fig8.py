@@ -5,8 +5,8 @@ As figure 7, with steps half as long, in which the body turns by 1.3.
 
 from functools import partial
 
-from polhode.papers._study import Claim, Data, Size
 from polhode.papers.celledoni2006 import _satellite
+from polhode.papers.study import Claim, Data, Size
 
 H = 0.05
 WHERE = "figure 8 and section 4.3"

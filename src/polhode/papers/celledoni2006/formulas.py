@@ -13,11 +13,11 @@ import numpy as np
 from matplotlib.figure import Figure
 
 from polhode import elliptic
-from polhode._arrays import Floats
 from polhode.body import Body
-from polhode.free import FreeMotion
+from polhode.free.free_motion import FreeMotion
 from polhode.papers._figure import labelled, panels, style
-from polhode.papers._study import Claim, Data, Size, claim, named
+from polhode.papers.study import Claim, Data, Size, claim, named
+from polhode.support.arrays import Floats
 
 SEED, BODIES, TIMES = 3, 20, 60
 VARIANTS = {"printed": (False, False), "E = T": (True, False), "b1 mended": (False, True), "both": (True, True)}
@@ -29,7 +29,7 @@ EPS = 2.0**-52
 WHERE = "section 3, (12) to (16)"
 
 
-class Orbit(NamedTuple):
+class OrbitConstants(NamedTuple):
     """Holds the constants of (12) to (15); complex where the formulas take roots of negative numbers."""
 
     amplitudes: tuple[Any, Any, Any]
@@ -37,7 +37,7 @@ class Orbit(NamedTuple):
     parameter: Any
 
 
-def orbit(moments: Any, w: Any, *, half: bool, mended: bool, absolute: bool = False) -> Orbit:
+def orbit(moments: Any, w: Any, *, half: bool, mended: bool, absolute: bool = False) -> OrbitConstants:
     """The constants of the formulas; with `absolute`, roots are taken of absolute values."""
     i1, i2, i3 = moments
     energy = float(np.sum(moments * w**2)) / (2 if half else 1)
@@ -48,7 +48,7 @@ def orbit(moments: Any, w: Any, *, half: bool, mended: bool, absolute: bool = Fa
 
     a1, a3 = root(2 * energy * i3 - square), root(square - 2 * energy * i1)
     b1, b3 = root(i2 * (i3 - i2) if mended else i2 * (i3 - i1)), root(i2 * (i2 - i1))
-    return Orbit(
+    return OrbitConstants(
         (a1 / root(i1 * (i3 - i1)), a1 / b1, a3 / root(i3 * (i3 - i1))),
         b1 * a3 / (i2 * math.sqrt(i1 * i3)),
         (b3 * a1 / (b1 * a3)) ** 2,

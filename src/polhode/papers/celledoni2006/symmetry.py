@@ -11,13 +11,13 @@ from matplotlib.figure import Figure
 from scipy.spatial.transform import Rotation
 
 from polhode import ensemble, simulate
-from polhode._arrays import Floats
 from polhode.body import Body
 from polhode.papers._figure import loglog, panels
 from polhode.papers._measure import integrate, pose, slope, tight
-from polhode.papers._study import Claim, Data, Size, claim, named
 from polhode.papers.celledoni2006._common import WEIGHT
+from polhode.papers.study import Claim, Data, Size, claim, named
 from polhode.solution import Solution
+from polhode.support.arrays import Floats
 
 TASK = pose(Body([1.0, 2.0, 3.0]), WEIGHT, (1.0, 2.0, 3.0))
 METHODS = ("MR2", "SEJ", "SEJ4", "Strang")

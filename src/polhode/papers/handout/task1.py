@@ -10,10 +10,19 @@ from functools import partial
 import numpy as np
 
 from polhode import elliptic
-from polhode._arrays import Floats
-from polhode.free import FreeMotion
-from polhode.papers._study import Claim, Data, Size, claim, named
-from polhode.papers.handout._common import BODY, MOMENTS, MOTION, OMEGA, T_END, common_data, drawn, energy_error
+from polhode.free.free_motion import FreeMotion
+from polhode.papers.handout._common import (
+    BODY,
+    MOMENTS,
+    MOTION,
+    OMEGA,
+    T_END,
+    common_data,
+    drawn,
+    energy_error,
+)
+from polhode.papers.study import Claim, Data, Size, claim, named
+from polhode.support.arrays import Floats
 
 WHERE = "formulas before task 1"
 SPACING = 0.1

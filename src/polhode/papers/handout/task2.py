@@ -8,11 +8,11 @@ from functools import partial
 
 import numpy as np
 
-from polhode._arrays import Floats
-from polhode.free import FreeMotion
-from polhode.papers._study import Claim, Data, Size, claim, named
+from polhode.free.free_motion import FreeMotion
 from polhode.papers.handout._common import MOTION, T_END, common_data, drawn, energy_error, integrated
+from polhode.papers.study import Claim, Data, Size, claim, named
 from polhode.solution import Solution
+from polhode.support.arrays import Floats
 
 WHERE = "task 2"
 STEP = 0.1

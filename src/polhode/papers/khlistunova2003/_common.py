@@ -7,11 +7,11 @@ import numpy as np
 from matplotlib.figure import Figure
 
 from polhode import simulate
-from polhode._arrays import Floats
 from polhode.body import Body
-from polhode.free import FreeMotion
+from polhode.free.free_motion import FreeMotion
 from polhode.papers._figure import COLOURS, labelled, loglog, panels
-from polhode.papers._study import Claim, Data, Size, claim, named
+from polhode.papers.study import Claim, Data, Size, claim, named
+from polhode.support.arrays import Floats
 
 BODY = Body([40.5, 40.6, 50.0])
 """In kg m^2; the paper prints kg m^3."""

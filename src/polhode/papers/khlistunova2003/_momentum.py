@@ -9,8 +9,8 @@ import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from polhode.core.tableaux import FEHLBERG, Tableau
-from polhode.core.text import function
+from polhode.kernels.codegen import function
+from polhode.kernels.steps.tableaux import FEHLBERG, Tableau
 
 Vector = tuple[Any, Any, Any]
 SineCosine = Callable[[Any], tuple[Any, Any]]

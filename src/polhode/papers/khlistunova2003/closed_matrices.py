@@ -12,12 +12,12 @@ from collections.abc import Callable
 import numpy as np
 from matplotlib.figure import Figure
 
-from polhode._arrays import Floats
 from polhode.papers._figure import COLOURS, labelled, loglog, panels
 from polhode.papers._measure import slope
-from polhode.papers._study import Claim, Data, Size, claim, named
 from polhode.papers.khlistunova2003 import _common as common
 from polhode.papers.khlistunova2003._momentum import leapfrog, rates, simpson
+from polhode.papers.study import Claim, Data, Size, claim, named
+from polhode.support.arrays import Floats
 
 STEPS = (0.8, 0.4, 0.2, 0.1)
 END = 24.0

@@ -8,10 +8,10 @@ import numpy as np
 from matplotlib.figure import Figure
 
 from polhode import simulate
-from polhode.free import FreeMotion
+from polhode.free.free_motion import FreeMotion
 from polhode.papers._figure import labelled, panels, style
-from polhode.papers._study import Claim, Data, Size, claim, named
 from polhode.papers.khlistunova2003._common import BODY, MINUTE, OMEGA, STEP, exactly, largest, leapfrog_run
+from polhode.papers.study import Claim, Data, Size, claim, named
 from polhode.solution import Solution
 
 

@@ -8,8 +8,8 @@ from functools import partial
 
 import numpy as np
 
-from polhode.papers._study import Claim, Data, Size, claim
 from polhode.papers.khlistunova2003 import _common as common
+from polhode.papers.study import Claim, Data, Size, claim
 
 WHERE = "sec. 4, on fig. 10"
 LATE = common.LONG_RUNS

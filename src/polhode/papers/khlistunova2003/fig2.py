@@ -7,8 +7,8 @@ moments equal, it would be constant.
 from matplotlib.figure import Figure
 
 from polhode.papers._figure import labelled, panels, style
-from polhode.papers._study import Claim, Data, Size, claim, named
 from polhode.papers.khlistunova2003._common import exactly, largest, leapfrog_run
+from polhode.papers.study import Claim, Data, Size, claim, named
 
 
 def run(size: Size) -> Data:

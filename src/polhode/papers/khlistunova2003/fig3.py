@@ -9,8 +9,8 @@ import numpy as np
 from matplotlib.figure import Figure
 
 from polhode.papers._figure import panels, style
-from polhode.papers._study import Claim, Data, Size, claim, named
 from polhode.papers.khlistunova2003._common import BODY, OMEGA, leapfrog_run
+from polhode.papers.study import Claim, Data, Size, claim, named
 
 
 def run(size: Size) -> Data:

@@ -8,8 +8,8 @@ import numpy as np
 from matplotlib.figure import Figure
 
 from polhode.papers._figure import COLOURS, panels
-from polhode.papers._study import Claim, Data, Size, about, claim, named
 from polhode.papers.khlistunova2003._common import LONG_RUNS, against_runge_kutta, each_second, largest
+from polhode.papers.study import Claim, Data, Size, about, claim, named
 
 LATE = LONG_RUNS
 

@@ -8,8 +8,8 @@ from functools import partial
 
 import numpy as np
 
-from polhode.papers._study import Claim, Data, Size, about, claim
 from polhode.papers.khlistunova2003._common import LONG_RUNS, drawn_errors, error_over_time, small_at_first
+from polhode.papers.study import Claim, Data, Size, about, claim
 
 LATE = LONG_RUNS
 BAND = -6

@@ -6,8 +6,8 @@ is shown twice, since the paper does not say whether its runs advance 2h at once
 
 from functools import partial
 
-from polhode.papers._study import Claim, Data, Size, about, claim, named
 from polhode.papers.khlistunova2003._common import COMPARED, LONG_RUNS, drawn_over_time, over_time
+from polhode.papers.study import Claim, Data, Size, about, claim, named
 
 WHERE = "sec. 4, on fig. 7"
 LATE = LONG_RUNS

@@ -6,8 +6,8 @@ round-off: LS and SS keep the length, and RK at this step does so to the last di
 
 from functools import partial
 
-from polhode.papers._study import Claim, Data, Size, about, claim, named
 from polhode.papers.khlistunova2003 import _common as common
+from polhode.papers.study import Claim, Data, Size, about, claim, named
 
 LATE = common.LONG_RUNS
 plot = partial(common.drawn_over_time, name="deviation", ylabel=r"d|M| (kg m$^2$/s)")

@@ -14,8 +14,8 @@ import numpy as np
 from matplotlib.figure import Figure
 
 from polhode.papers._figure import COLOURS, labelled, panels
-from polhode.papers._study import Claim, Data, Size, claim, named
 from polhode.papers.khlistunova2003._momentum import leapfrog, runge_kutta, short, simpson
+from polhode.papers.study import Claim, Data, Size, claim, named
 
 MOMENTS, STEP = (40.5, 40.6, 50.0), 0.1
 OPERATIONS = ("* /", "+ -", "sin", "cos")

@@ -12,12 +12,12 @@ from collections.abc import Sequence
 import numpy as np
 from matplotlib.figure import Figure
 
-from polhode._arrays import Floats
 from polhode.body import Body
 from polhode.papers._figure import loglog, panels
 from polhode.papers._measure import end_states, free_end, slope
-from polhode.papers._study import Claim, Data, Size, claim, named
 from polhode.papers.khlistunova2003._common import BODY, LABELS, OMEGA, ticks_at
+from polhode.papers.study import Claim, Data, Size, claim, named
+from polhode.support.arrays import Floats
 
 OWN_STEPS = (0.8, 0.4, 0.2, 0.1)
 OWN_END = 24.0

@@ -13,13 +13,13 @@ from typing import Any
 import numpy as np
 from matplotlib.figure import Figure
 
-from polhode.compiled import program
+from polhode.compiler import program
 from polhode.papers._figure import COLOURS, labelled, loglog, panels
 from polhode.papers._measure import timed
-from polhode.papers._study import Claim, Data, Size, claim, named
 from polhode.papers.khlistunova2003._common import HUNDRED_MINUTES, OMEGA, STEP, exactly, largest, motion
 from polhode.papers.khlistunova2003._momentum import Step, leapfrog, repeated, runge_kutta, short, simpson
 from polhode.papers.khlistunova2003.operations import counts
+from polhode.papers.study import Claim, Data, Size, claim, named
 
 WHERE = "sec. 4, end"
 

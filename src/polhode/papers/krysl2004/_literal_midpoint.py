@@ -15,8 +15,8 @@ from collections.abc import Callable
 import numpy as np
 
 from polhode import to_space
-from polhode._arrays import Floats
 from polhode.problem import Problem
+from polhode.support.arrays import Floats
 
 LITERAL = "literal midpoint"
 SpatialTorque = Callable[[Floats], Floats]

@@ -7,17 +7,17 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from polhode import HeavyTop
-from polhode._arrays import Floats
 from polhode.body import Body
-from polhode.core.compose import Increments
-from polhode.core.flows import principal_torque
-from polhode.core.status import OK
-from polhode.core.types import Depends, Params, Pull, Rotor, Start, State
+from polhode.kernels.status import OK
+from polhode.kernels.steps.compose import Increments
+from polhode.kernels.steps.flows import principal_torque
+from polhode.kernels.types import Depends, Inertia, Params, Pull, Start, State
 from polhode.methods import Keeps, Method, find
-from polhode.methods.newmark import simo_wong
+from polhode.methods.compared.newmark import simo_wong
 from polhode.papers._measure import pose
 from polhode.problem import Problem
 from polhode.solution import Solution
+from polhode.support.arrays import Floats
 
 # --- the Lagrangian top: figures 8 and 9, accuracy
 
@@ -68,7 +68,7 @@ def _anew(pull: Pull) -> tuple[Start, Any]:
     """SW with the acceleration from Euler's equation at every step, instead of that of the last step."""
     start, change = simo_wong(pull, symmetric=True)
 
-    def fresh(body: Rotor, p: Params, t: float, s: State, h: float, memory: Any) -> tuple[State, Any, int]:
+    def fresh(body: Inertia, p: Params, t: float, s: State, h: float, memory: Any) -> tuple[State, Any, int]:
         moved: tuple[State, Any, int] = change(body, p, t, s, h, start(body, p, t, s))
         return moved
 
@@ -110,7 +110,7 @@ class Steps:
         pull = principal_torque(torque.torque_kernel, tilted=False, windowed=False)
         self.stepper = self.method.scheme.bind(pull, torque.depends)
         inertia = tuple(body.moments.tolist())
-        self.body = Rotor(inertia, tuple(1.0 / i for i in inertia))
+        self.body = Inertia(inertia, tuple(1.0 / i for i in inertia))
         self.p = Params(tuple(torque.parameters(body)), (1.0, 0.0, 0.0, 0.0), (-math.inf, math.inf), self.method.tuning)
         self.start = State(tuple(problem.quaternion_start.tolist()), tuple(problem.momentum_start.tolist()))
 

@@ -9,10 +9,10 @@ from functools import partial
 
 import numpy as np
 
-from polhode._arrays import Floats
 from polhode.papers._measure import integrate
-from polhode.papers._study import Claim, Data, Size, claim, named
 from polhode.papers.krysl2004._common import FREE, SHORT, drawn_over_time, over_time
+from polhode.papers.study import Claim, Data, Size, claim, named
+from polhode.support.arrays import Floats
 
 STEPS = (4.0, 2.0, 1.0, 0.5)
 LONG = 2e5

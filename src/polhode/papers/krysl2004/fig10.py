@@ -9,10 +9,10 @@ attitude matrices of both ends of a step.
 
 from functools import partial
 
-from polhode._arrays import Floats
-from polhode.papers._study import Claim, Data, Size, claim
 from polhode.papers.krysl2004._common import FAST_TOP, convergence, drawn_convergence, errors_of, ratios
 from polhode.papers.krysl2004._literal_midpoint import weight
+from polhode.papers.study import Claim, Data, Size, claim
+from polhode.support.arrays import Floats
 
 METHODS = ("AKW", "SW", "NMB", "HSTAGM", "SWd")
 STEPS = (0.05, 0.02, 0.01, 0.005, 0.002, 0.001, 0.0005, 0.0002)

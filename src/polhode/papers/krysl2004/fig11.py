@@ -9,9 +9,9 @@ torque at the mean of the attitude matrices of both ends of a step.
 
 from functools import partial
 
-from polhode.papers._study import Claim, Data, Size, claim
 from polhode.papers.krysl2004._common import SLOW_TOP, convergence, drawn_convergence, errors_of, ratios
 from polhode.papers.krysl2004._literal_midpoint import LITERAL, weight
+from polhode.papers.study import Claim, Data, Size, claim
 
 METHODS = ("AKW", "SW", "NMB", "HSTAGM", "AKWexp")
 STEPS = (0.2, 0.1, 0.05, 0.02, 0.01, 0.005, 0.002, 0.001)

@@ -13,11 +13,11 @@ import numpy as np
 from matplotlib.figure import Figure
 
 from polhode import FreeMotion, SimulationFailed
-from polhode._arrays import Floats
 from polhode.papers._figure import labelled, panels
 from polhode.papers._measure import integrate
-from polhode.papers._study import Claim, Data, Size, claim, named
 from polhode.papers.krysl2004._common import FREE, LABELS, draw_over_time, legend_beside, over_time
+from polhode.papers.study import Claim, Data, Size, claim, named
+from polhode.support.arrays import Floats
 
 STEPS = (5.0, 4.0, 2.0, 0.125)
 LONG = 4000.0
@@ -26,20 +26,20 @@ LARGEST = 5.0
 WHERE = "figure 3 and section 3.1"
 
 
-class Character(NamedTuple):
+class MotionCharacter(NamedTuple):
     """Holds the character of a motion: its mean period, the least rate about the first axis, the largest rates."""
 
     period: float
     least: float
     largest: Floats
 
-    def alike(self, true: "Character", within: float) -> bool:
+    def alike(self, true: "MotionCharacter", within: float) -> bool:
         """Tells whether it circulates as it should, with period and largest rates within this part of the true ones."""
         off = max(abs(self.period / true.period - 1), float(np.abs(self.largest / true.largest - 1).max()))
         return self.least > 0 and off < within
 
 
-LOST = Character(np.nan, np.nan, np.full(3, np.nan))
+LOST = MotionCharacter(np.nan, np.nan, np.full(3, np.nan))
 
 
 def run(size: Size) -> Data:
@@ -58,19 +58,19 @@ def run(size: Size) -> Data:
     )
 
 
-def _true() -> Character:
+def _true() -> MotionCharacter:
     exact = FreeMotion(FREE.body, FREE.omega_start)
     w = np.asarray(exact.at(np.linspace(0.0, float(exact.period), 4001)).omega)
-    return Character(float(exact.period), float(w[:, 0].min()), np.abs(w).max(axis=0))
+    return MotionCharacter(float(exact.period), float(w[:, 0].min()), np.abs(w).max(axis=0))
 
 
-def _character(method: str, t_end: float) -> Character:
+def _character(method: str, t_end: float) -> MotionCharacter:
     try:
         r = integrate(FREE, method, t_end, LARGEST)
     except SimulationFailed:
         return LOST
     w = r.omega
-    return Character(_period(r.t, w[:, 1]), float(w[:, 0].min()), np.abs(w).max(axis=0))
+    return MotionCharacter(_period(r.t, w[:, 1]), float(w[:, 0].min()), np.abs(w).max(axis=0))
 
 
 def _period(t: Floats, x: Floats) -> float:
@@ -97,7 +97,7 @@ def _longest_step(method: str, within: float) -> float:
 def check(data: Data, size: Size) -> list[Claim]:
     """Judges which methods keep the character of the motion."""
     found = {
-        str(m): Character(float(p), float(least), largest)
+        str(m): MotionCharacter(float(p), float(least), largest)
         for m, p, least, largest in zip(data["method"], data["period"], data["least"], data["largest"], strict=True)
     }
     true, newmark, midpoint, splitting = (found[m] for m in ("exact", "NMB", "IMR", "MR2"))

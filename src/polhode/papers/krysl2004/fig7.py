@@ -2,9 +2,9 @@
 
 from functools import partial
 
-from polhode.papers._study import Claim, Data, Size, claim
 from polhode.papers.krysl2004 import _common as common
 from polhode.papers.krysl2004._common import COARSE, DRAWN, LONG, RELEASE, RELEASES
+from polhode.papers.study import Claim, Data, Size, claim
 
 CAPTION = f"""
 The angular momentum in space along the runs of figure 6: steps 0.05 (circles) and 0.001 (lines), NMB to the left, SW to

@@ -8,13 +8,13 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from polhode._arrays import Floats
+from polhode.api.ensemble import Ensemble, ensemble
 from polhode.body import Body
-from polhode.ensembles.ensemble import Ensemble, ensemble
 from polhode.methods import Method
 from polhode.papers._figure import COLOURS, labelled, panels
 from polhode.papers._measure import slope
-from polhode.papers._study import Data, Size, named
+from polhode.papers.study import Data, Size, named
+from polhode.support.arrays import Floats
 
 EPS = 2.0**-52
 WATER = Body.named("water")

@@ -5,10 +5,10 @@ from math import sqrt
 
 import numpy as np
 
-from polhode._arrays import Floats
 from polhode.body import Body
-from polhode.free import FreeMotion
+from polhode.free.free_motion import FreeMotion
 from polhode.papers.vilmart2008._common import EPS
+from polhode.support.arrays import Floats
 
 PHASES = 256
 

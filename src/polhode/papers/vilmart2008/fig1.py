@@ -14,7 +14,7 @@ from matplotlib.figure import Figure
 
 from polhode.papers._figure import panels
 from polhode.papers._measure import slope
-from polhode.papers._study import Claim, Data, Size, claim, named
+from polhode.papers.study import Claim, Data, Size, claim, named
 from polhode.papers.vilmart2008 import _common as common
 from polhode.papers.vilmart2008._constants import predicted_drift
 

@@ -11,7 +11,7 @@ from functools import partial
 
 import numpy as np
 
-from polhode.papers._study import Claim, Data, Size, claim
+from polhode.papers.study import Claim, Data, Size, claim
 from polhode.papers.vilmart2008 import _common as common
 
 WHERE = "section 5 and figure 2"

@@ -10,7 +10,7 @@ from matplotlib.figure import Figure
 
 from polhode.papers._figure import loglog, panels
 from polhode.papers._measure import end_states, free_end, matrix, slope
-from polhode.papers._study import Claim, Data, Size, claim, named
+from polhode.papers.study import Claim, Data, Size, claim, named
 from polhode.papers.vilmart2008._common import START, WATER
 
 WHERE = "section 5"

@@ -10,12 +10,12 @@ rounding of its constants. The paper says that it tried many and that results we
 import numpy as np
 from matplotlib.figure import Figure
 
-from polhode._arrays import Floats
 from polhode.body import Body
 from polhode.papers._figure import COLOURS, labelled, panels, style
-from polhode.papers._study import Claim, Data, Size, claim, named
+from polhode.papers.study import Claim, Data, Size, claim, named
 from polhode.papers.vilmart2008._common import EPS, LONG_RUNS, errors, growth, walk
 from polhode.papers.vilmart2008._constants import predicted_drift
+from polhode.support.arrays import Floats
 
 LATE = LONG_RUNS
 METHODS = {

@@ -16,16 +16,16 @@ from typing import Any
 import numpy as np
 from matplotlib.figure import Figure
 
-from polhode._arrays import Floats
-from polhode.compiled import program
-from polhode.core import dmv
-from polhode.core.quat import normalised, rescaled, tidied
-from polhode.core.status import OK
-from polhode.core.types import Quat, Rotor
-from polhode.core.vec import dot
+from polhode.compiler import program
+from polhode.kernels.algebra.quat import normalised, rescaled, tidied
+from polhode.kernels.algebra.vec import dot
+from polhode.kernels.compared import moser_veselov
+from polhode.kernels.status import OK
+from polhode.kernels.types import Inertia, Quat
 from polhode.papers._figure import COLOURS, labelled, panels
-from polhode.papers._study import Claim, Data, Size, claim, named
+from polhode.papers.study import Claim, Data, Size, claim, named
 from polhode.papers.vilmart2008._common import EPS, LONG_RUNS, STEPS, WATER, H, invariants, starts, walk
+from polhode.support.arrays import Floats
 
 WHERE = "section 5"
 COUNT = 100
@@ -51,19 +51,19 @@ def repeated(tidy: Callable[[Quat], Quat]) -> Callable[..., int]:
 
     The drivers of the library stop a run whose quaternion has left the neighbourhood of norm 1, so this has its own.
     """
-    adapt = dmv.other_moments(10)
+    adapt = moser_veselov.other_moments(10)
 
     def run(x: Any, h: float, count: int) -> int:
-        body = Rotor((x[7], x[8], x[9]), (1.0 / x[7], 1.0 / x[8], 1.0 / x[9]))
+        body = Inertia((x[7], x[8], x[9]), (1.0 / x[7], 1.0 / x[8], 1.0 / x[9]))
         q, m = (x[0], x[1], x[2], x[3]), (x[4], x[5], x[6])
-        energy, casimir = dmv.invariants(body, m)
+        energy, casimir = moser_veselov.invariants(body, m)
         moments, length, status = adapt(body, energy, casimir, h)
         for _ in range(count):
             if status != OK:
                 return status
-            c, b, status = dmv.solved(moments, m, length)
+            c, b, status = moser_veselov.solved(moments, m, length)
             k = 4.0 / (length * (1.0 + dot(c, c)))
-            a = dmv.stretching(q, c)
+            a = moser_veselov.stretching(q, c)
             q = tidy((q[0] + a[0], q[1] + a[1], q[2] + a[2], q[3] + a[3]))
             m = (m[0] + k * b[0], m[1] + k * b[1], m[2] + k * b[2])
         x[0], x[1], x[2], x[3] = q

@@ -11,7 +11,7 @@ from matplotlib.figure import Figure
 
 from polhode.papers._figure import labelled, panels, style
 from polhode.papers._measure import slope
-from polhode.papers._study import Claim, Data, Size, claim, named
+from polhode.papers.study import Claim, Data, Size, claim, named
 from polhode.papers.vilmart2008._common import LONG_RUNS, QUANTITIES, errors, starts, walk
 from polhode.papers.vilmart2008.fig2 import METHODS
 

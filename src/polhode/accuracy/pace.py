@@ -1,0 +1,53 @@
+"""How far the steps of a run lead: whether it would end within some minutes."""
+
+import math
+
+from polhode.run.integration import Progress
+from polhode.run.step_warnings import PACE_STEPS
+
+MOST_STEPS = 1e8
+"""A run in steps that adapt and want more than this, if they stay as long as they are, is given up."""
+MOST_GROWING_STEPS = 2e9
+"""The same if steps go on to become shorter as they did: seen at one look after the other."""
+MOST_DRY_STEPS = 2e6
+"""The same under dry friction, which holds the body at rest by steps to and fro: shorter ones hold it no better."""
+LOOKS_IN_VAIN = 3
+"""The number of these looks."""
+
+
+class Endless(Exception):
+    """A run would take far more steps than anyone waits for."""
+
+    def __init__(self, steps: float) -> None:
+        super().__init__(f"{steps:.0e}")
+        self.steps = steps
+
+
+class Pace:
+    """Watches how far the steps of a run lead, as its `progress`; other runs may follow."""
+
+    def __init__(self, progress: Progress | None, most: float = MOST_STEPS) -> None:
+        self.progress, self.most = progress, most
+        self._begin()
+
+    def _begin(self) -> None:
+        self.done, self.share, self.each, self.in_vain = 0, 0.0, 0.0, 0
+
+    def __call__(self, done: int, total: int) -> None:
+        """Raises `Endless` where the run would not end."""
+        if self.progress is not None:
+            self.progress(done, total)
+        if done < self.done:
+            self._begin()
+        made, share = done - self.done, done / max(total, 1)
+        if made == 0 or done % PACE_STEPS:  # other calls come when the clock says so
+            return
+        advance, rest = max(share - self.share, 1e-300), max(1.0 - share, 0.0)
+        each = made / advance  # steps for the whole span, at this pace
+        steady = done + each * rest
+        growth = max(math.log(each / self.each) / advance, 0.0) if self.each > 0.0 else 0.0
+        growing = done + each * math.expm1(min(growth * rest, 600.0)) / growth if growth * rest > 1e-6 else steady
+        self.in_vain = self.in_vain + 1 if growing > MOST_GROWING_STEPS else 0
+        self.done, self.share, self.each = done, share, each
+        if steady > self.most or self.in_vain == LOOKS_IN_VAIN:
+            raise Endless(max(steady, growing))

@@ -1,0 +1,196 @@
+"""Short and medium motions to a tolerance by one call of compiled code (`kernels/one_call.py`).
+
+A call of `simulate` then costs little besides the run with its companion, from the first one in a process. Which
+problems are answered so, and with what steps, is decided by the problem alone: no answer depends on those before it.
+"""
+
+import math
+import time
+from collections.abc import Callable
+from functools import lru_cache
+from struct import Struct
+from typing import Any
+
+import numpy as np
+
+from polhode.accuracy import estimate
+from polhode.accuracy.character import OUT_OF_REACH, UNEVEN, TorqueTrial, attitudes, evaluation_cost
+from polhode.accuracy.policy import POLICY
+from polhode.compiler import CompilationFailed, KernelRaised, address_of, at_addresses, name_now, program
+from polhode.kernels.judge import ROUND_NUMBERS
+from polhode.kernels.one_call import AT, LANES, LOOKS, POWERS, SAVED, TABLES, Rules, answerer
+from polhode.kernels.states import STATE
+from polhode.kernels.status import OK, Status
+from polhode.kernels.types import Depends
+from polhode.methods import Method
+from polhode.methods import find as find_method
+from polhode.problem import NO_STATE, Plan, Problem, Stats, frozen
+from polhode.run.binding import ById, OnCompile, Uncompared, torque_in_principal_axes
+from polhode.run.frame import Frame
+from polhode.run.grid import one_segment
+from polhode.run.integration import as_kernels_see, may_be_quick, setting_of
+from polhode.run.stiffness import DIFFERENCE, STIFF_RADIANS
+from polhode.solution import Solution, assemble
+from polhode.support.arrays import Floats
+from polhode.torques import CustomTorque, SumTorque
+
+Program = Callable[..., int]
+SIGNATURE = "ppiiii"
+"""The arguments of the compiled answer."""
+METHOD = "GBS"
+"""The method of short motions."""
+LEAST_TOLERANCE = 1e-11
+"""Smaller tolerances want compensated sums."""
+MOST_TURN = 3000.0
+"""The longest motion, in radians, for which a call costs more than what another method would save."""
+MOST_SPIN = 800.0
+"""The same for a body that spins about its axis of symmetry: other methods take part in that, and make a tenth of the
+steps."""
+SPINS = 0.5
+"""A symmetric body spins if it turns about its momentum by less than this part of its rate."""
+MOST_ROWS_AT_STEPS = 501
+"""Output at steps has at most so many rows."""
+TRIES = 4
+"""After so many tries the rest is left to the search."""
+KEPT = 64
+"""The number of bodies under a torque that are kept for calls that differ in their start."""
+
+MESSAGE = Status.OK.sentence.format(place="t = %.12g in %d steps") + "; the error is estimated as %.1e"
+"""What a solution says of itself: its end, its steps and its error are put in."""
+
+RULES = Rules(
+    rounding=estimate.Factors().rounding, target=POLICY.target, uneven=UNEVEN, out_of_reach=OUT_OF_REACH,
+    stiff_radians=STIFF_RADIANS, difference=DIFFERENCE, most_turn=MOST_TURN, checks=estimate.CHECKS, tries=TRIES,
+)  # fmt: skip
+
+
+@lru_cache(maxsize=1)
+def _tables() -> Floats:
+    """Returns the attitudes at which torques are looked at, and other numbers that never change."""
+    found = np.empty(TABLES)
+    found[:POWERS] = np.array(attitudes(LOOKS)).reshape(-1, LANES, 4).transpose(0, 2, 1).reshape(-1)
+    found[POWERS:] = ROUND_NUMBERS
+    return found
+
+
+def _program(problem: Problem, name: str, on_compile: OnCompile) -> Program | None:
+    """Returns the program for a torque; None if there is none, or if evaluations are what costs."""
+    torque = problem.torque
+    deciding = (ById(torque.torque_kernel), name, not problem.body.aligned)
+    return _kept_program(deciding, Uncompared((problem, on_compile)))
+
+
+@lru_cache(maxsize=KEPT)
+def _kept_program(deciding: object, beside: Uncompared) -> Program | None:
+    problem, on_compile = beside.value
+    torque = problem.torque
+    if isinstance(torque, CustomTorque | SumTorque):  # models are quick
+        trial = TorqueTrial(problem)
+        trial.make()
+        if evaluation_cost(problem, trial) > 0.0:
+            return None
+    pull = torque_in_principal_axes(torque.torque_kernel, tilted=not problem.body.aligned, windowed=False)
+    try:
+        return at_addresses(
+            program(answerer(RULES, pull), SIGNATURE, on_compile, tentative=True, what=f"{METHOD} with {torque.name}")
+        )
+    except CompilationFailed:
+        return None
+
+
+class Kind:
+    """What is the same for all motions of a body under one torque, whatever its values."""
+
+    def __init__(self, problem: Problem, made: Program, values: int) -> None:
+        self.made, body = made, problem.body
+        kernels, self.frame = as_kernels_see(body, gyrostat=False), Frame.of(body)
+        whole = one_segment(problem.t_start, problem.t_end, problem.span)
+        setting = setting_of(kernels, self.frame, whole, (0.0, 0.0))
+        least, *_, most = sorted(kernels.inertia)
+        self.head = np.concatenate([setting, estimate.changes_of_one(*kernels.inertia)[1]])
+        """The numbers with which the array of every call begins."""
+        self.unequal = 0.0 if body.aligned else most / least
+        self.timed = 1 if problem.torque.depends & Depends.TIME else 0
+        self.values = values
+        self.write: Callable[..., None] = Struct(f"{STATE + 4}d").pack_into
+        """Writes the start, the span and the tolerance."""
+
+
+@lru_cache(maxsize=KEPT)
+def _kept_kind(*deciding: object) -> list[Kind]:
+    """Returns a list with what was made for such a call; it is empty at first."""
+    return []
+
+
+def answer(problem: Problem, rtol: float, on_compile: OnCompile) -> Solution | None:
+    """Returns the motion with its error below the tolerance; None if it has to be found in another way."""
+    torque, body, times = problem.torque, problem.body, problem.times
+    if not is_short(problem, rtol):
+        return None
+    kernel, values = torque.torque_kernel, torque.parameters(body)
+    if (name := name_now(kernel)) is None:  # in each call: what the user's function reads may have changed
+        return None
+    # What is kept has its body, so that no other has its id.
+    kept = _kept_kind(kernel, name, torque.depends._value_, id(body), len(values))
+    if not kept:
+        if (made := _program(problem, name, on_compile)) is None:
+            return None
+        kept.append(Kind(problem, made, len(values)))
+    kind = kept[0]
+    rows = 0 if times is None else times.size
+    room = rows or MOST_ROWS_AT_STEPS
+    listed = AT.values + kind.values
+    out = listed + room
+    numbers = np.empty(out + (STATE + 2 * SAVED) * room + LOOKS)
+    numbers[: kind.head.size] = kind.head
+    start = kind.frame.inward_numbers(problem.quaternion_start, problem.momentum_start)
+    kind.write(numbers, kind.head.nbytes, *start, problem.t_start, problem.t_end, rtol, kind.unequal)
+    if values:
+        numbers[AT.values : listed] = values
+    if times is not None:
+        numbers[listed:out] = times
+    clock = time.perf_counter()
+    try:
+        status = kind.made(address_of(numbers), address_of(_tables()), kind.values, rows, room, kind.timed)
+    except KernelRaised:
+        return None
+    if status != OK:
+        return None
+    seconds = time.perf_counter() - clock
+    error, n, tolerance, evaluations, _, *memory = numbers[AT.error : AT.end].tolist()
+    steps = int(n)
+    count = rows or steps + 1
+    shown: Any = np.s_[:] if times is not None or problem.every == 1 else [*range(0, steps, problem.every or 1), steps]
+    t = numbers[listed : listed + count][shown].copy()
+    states = numbers[out : out + STATE * count].reshape(count, STATE)[shown].copy()
+    end = kind.frame.outward_one(numbers[AT.end : AT.end + STATE].copy())
+    plan = frozen(Plan, {"method": _method(tolerance), "step": problem.span})
+    stats = frozen(Stats, {"steps": steps, "nfev": int(evaluations), "seconds": seconds})
+    return assemble(
+        problem, plan, stats, (t, *kind.frame.outward(states, scaled=False)), (problem.t_end, *end, NO_STATE),
+        Status.OK, MESSAGE % (problem.t_end, steps, error), memory=(*memory, evaluations), error_estimate=error,
+        rtol=rtol,
+    )  # fmt: skip
+
+
+@lru_cache(maxsize=128)
+def _method(tolerance: float) -> Method:
+    return find_method(METHOD).replace(rtol=tolerance)
+
+
+def is_short(problem: Problem, rtol: float) -> bool:
+    """Whether a problem may be answered here, as far as is seen at a glance."""
+    torque, times = problem.torque, problem.times
+    if rtol < LEAST_TOLERANCE or problem.body.has_rotor or not may_be_quick(problem) or torque.calls_out:
+        return False
+    if torque.depends is Depends.NOTHING or torque.state_names or torque.breakpoints or torque.knots or torque.may_bend:
+        return False
+    if times is not None and times.size > estimate.CHECKS:
+        return False
+    rate = problem.omega_start if problem.omega_given is None else problem.omega_given
+    turn = math.hypot(*rate.tolist()) * abs(problem.span)
+    if turn > MOST_SPIN and (axis := problem.body.symmetry_axis):
+        about_momentum = math.hypot(*problem.momentum_start.tolist()) / float(problem.body.moments[axis % 3])
+        if about_momentum * abs(problem.span) < SPINS * turn:
+            return False
+    return turn <= MOST_TURN

@@ -1,0 +1,341 @@
+"""ensemble(...) -> Ensemble: many bodies at once, on all cores, by the same compiled steps as one body."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Any, overload
+
+import numpy as np
+
+from polhode.accuracy.companion import available_cores
+from polhode.accuracy.search import Goal
+from polhode.api.simulate import check_accepted, checked_goal
+from polhode.compiler import announced_once
+from polhode.ensembles.batch import Batch, Survey, run_batch
+from polhode.ensembles.events import BatchRunner, WatchedRunner
+from polhode.ensembles.initial import Start, Starts
+from polhode.ensembles.pilots import PilotResult, ToleranceRunner
+from polhode.ensembles.reduce import BLOCK, Quantity, Reduced, Reductions, checked
+from polhode.ensembles.result import Ensemble, EnsembleInterrupted
+from polhode.events.find import Event, listed
+from polhode.kernels.states import STATE
+from polhode.methods import Method
+from polhode.problem import Plan, Problem
+from polhode.run.binding import OnCompile
+from polhode.run.buffers import check_room
+from polhode.run.cost import announce
+from polhode.run.integration import Progress
+from polhode.run.step_warnings import warn_of_long_steps
+from polhode.solution import Solution
+from polhode.support import checks
+from polhode.support.arrays import Floats
+from polhode.support.interrupts import Work, keeping
+from polhode.torques import Torque
+
+BATCH_BYTES = 2**26
+"""The memory for the bodies of a batch, where only reductions are kept."""
+BODY_BYTES = 600
+"""The memory of one body during a run, without its rows."""
+ROW_BYTES = 2 * 56
+"""The memory of one row of a body: the state, and what is computed from it."""
+LARGEST_BATCH = 2**15
+"""The largest number of bodies in a batch."""
+BATCH_STEPS = 2**26
+"""Steps of all bodies of a batch, about a second of work: an interruption loses at most a batch."""
+
+__all__ = ["Ensemble", "EnsembleInterrupted", "ensemble"]
+
+
+@overload
+def ensemble(
+    body: Any, torque: Torque | Sequence[Torque] | None = None, *, omega: Any, attitude: Any = None,
+    rotor: Any = None, parameters: Any = None, count: int | None = None, seed: int | None = None,
+    t_span: tuple[float, float], rtol: float | None = None, step: float | None = None,
+    method: str | Method | None = None, t_eval: Any = None, every: int | None = None, events: Any = None,
+    state: Any = None, reduce: None = None, threads: int | None = None,
+    progress: Progress | None = None, on_compile: OnCompile = None,
+) -> Ensemble: ...  # fmt: skip
+@overload
+def ensemble(
+    body: Any, torque: Torque | Sequence[Torque] | None = None, *, omega: Any, attitude: Any = None,
+    rotor: Any = None, parameters: Any = None, count: int | None = None, seed: int | None = None,
+    t_span: tuple[float, float], rtol: float | None = None, step: float | None = None,
+    method: str | Method | None = None, t_eval: Any = None, every: int | None = None, events: Any = None,
+    state: Any = None, reduce: Mapping[str, Quantity], threads: int | None = None,
+    progress: Progress | None = None, on_compile: OnCompile = None,
+) -> Reduced: ...  # fmt: skip
+
+
+@announced_once
+def ensemble(
+    body: Any,
+    torque: Torque | Sequence[Torque] | None = None,
+    *,
+    omega: Any,
+    attitude: Any = None,
+    rotor: Any = None,
+    parameters: Any = None,
+    count: int | None = None,
+    seed: int | None = None,
+    t_span: tuple[float, float],
+    rtol: float | None = None,
+    step: float | None = None,
+    method: str | Method | None = None,
+    t_eval: Any = None,
+    every: int | None = None,
+    events: Any = None,
+    state: Any = None,
+    reduce: Mapping[str, Quantity] | None = None,
+    threads: int | None = None,
+    progress: Progress | None = None,
+    on_compile: OnCompile = None,
+) -> Ensemble | Reduced:
+    """Turns many bodies from `t_span[0]` to `t_span[1]`, each by itself, on all cores.
+
+    Parameters
+    ----------
+    body
+        One `Body` for all, a list of them, or an array of principal moments, one row a body.
+    torque
+        One torque for all, or a list of torques of one kind with different parameters.
+    omega, attitude
+        As in `simulate`, once for all or a row for each body; attitudes may be a stack of Rotations.
+    rotor
+        The internal angular momenta of gyrostats, in body axes, if the bodies have none of their own (`Body(rotor=)`):
+        once for all or a row for each body.
+    parameters
+        For a torque of your own, its p: a row for each body. In a sum of torques, for one part: `{"name": rows}`.
+    count, seed
+        In place of rows, `body`, `omega`, `attitude`, `rotor` and `parameters` may be distributions of
+        `polhode.samples`, or functions f(rng, n) that return n rows. Body k draws the same whatever `count` is.
+    t_span, step, method
+        As in `simulate`, the same for all.
+    rtol
+        Instead of `step`: the error of the answer, of every body. The steps are chosen, bodies that need shorter ones
+        get them, and `error_estimate` has an estimate for each.
+    t_eval, every
+        Output at these times, or after every `every` steps; default: at the start and at the end.
+    events
+        As in `simulate`: functions `g(t, q, w)`, or `Event`s made of them. `ensemble.events` has, for each, the bodies
+        and times of its zeros, and a terminal event ends the motion of its body alone.
+    state
+        For a torque that carries numbers of its own along: their values at the start, once for all or a row for each
+        body; they may be drawn, too.
+    reduce
+        Reductions by their names, such as `{"rate": polhode.quantity("omega").mean("body")}`. Nothing else is
+        kept, and the result is a `Reduced`; memory does not grow with the number of bodies, unless a value is kept
+        for each of them.
+    threads
+        Default: one for each core. The results do not depend on it.
+    progress
+        Called with (steps done, steps in all), counting all bodies. An exception in it ends the run, and has what was
+        computed as its `ensemble`.
+    on_compile
+        Called before a compilation, which takes seconds. Without it, one that takes more than half a second is
+        announced on standard error; POLHODE_QUIET=1 in the environment hides that.
+
+    An argument with a row for each body sets their number. A body that fails stops alone: its rows from then on are
+    NaN, and its `status` and `ensemble[k].message` say why.
+
+    Where method and torque allow it, eight or sixteen bodies are computed at a time in the vector registers. This
+    changes nothing but the speed; `lanes` and `why_not_packed` of the result say whether it was done. A torque with an
+    `if` on its arguments is computed for one body after the other: `polhode.where` is faster.
+
+    Examples
+    --------
+    >>> many = ph.ensemble(
+    ...     ph.Body([1, 2, 2.8]), omega=ph.samples.Normal([0, 2, 0], 0.1), count=5, seed=1,
+    ...     t_span=(0, 1), method="MR2", step=0.1,
+    ... )
+    >>> many.omega.shape
+    (5, 2, 3)
+    """
+    workers = available_cores() if threads is None else checks.count("threads", threads)
+    asked = EnsembleRequest.given(
+        body, torque, omega=omega, attitude=attitude, rotor=rotor, parameters=parameters, count=count, seed=seed,
+        t_span=t_span, rtol=rtol, step=step, method=method, t_eval=t_eval, every=every, events=events, state=state,
+        reduce=reduce,
+    )  # fmt: skip
+    starts, wanted = asked.starts, asked.reductions
+    reduced, shown = wanted is not None, progress is not None
+    _say_what_it_costs(asked.problem, asked.goal, starts.count, workers, reduced=reduced, shown=shown)
+    turned = asked.turned(Survey.of(starts), workers, progress, on_compile)
+    made: Ensemble | Reduced
+    if wanted is None:
+        made = replace(turned(starts.whole), seed=starts.seed)
+    else:
+        made = _reduced(turned, starts, wanted, asked.problem)
+    turned.warn()
+    return made
+
+
+@dataclass(frozen=True, eq=False)
+class EnsembleRequest:
+    """What is asked of an ensemble, checked; nothing has been drawn or run yet but the first body."""
+
+    problem: Problem
+    """The problem of the first body; span and output are those of all."""
+    starts: Starts
+    goal: Plan | Goal
+    reductions: dict[str, Quantity] | None
+    events: tuple[Event, ...]
+    alone: dict[str, Any]
+    """Arguments of `simulate` for bodies that only a run of their own can save."""
+
+    @classmethod
+    def given(
+        cls, body: Any, torque: Any, *, omega: Any, attitude: Any, rotor: Any, parameters: Any, count: int | None,
+        seed: int | None, t_span: tuple[float, float], rtol: float | None, step: float | None,
+        method: str | Method | None, t_eval: Any, every: int | None, events: Any, state: Any,
+        reduce: Mapping[str, Quantity] | None,
+    ) -> EnsembleRequest:  # fmt: skip
+        """Checks the arguments of `ensemble`."""
+        starts = Starts.given(body, torque, omega, attitude, parameters, count, seed, state, rotor)
+        if not all(one.samples_compiled for one in starts.torques):
+            raise ValueError(
+                f"{starts.torques[0].name} has a law that is called in Python: for many bodies it is compiled"
+            )
+        one = starts.part(0, 1)
+        problem = Problem.given(
+            one.bodies[0], one.torque(0), omega=one.rates[0], attitude=one.quaternions[0], t_span=t_span,
+            t_eval=t_eval, every=every, state=one.state[0] if one.torque(0).state_names else None,
+        )  # fmt: skip
+        for other in starts.torques[1:]:
+            other.check_span(problem.t_start, problem.t_end)
+        starts = starts.for_span(problem.t_start, problem.t_end)
+        goal = checked_goal(problem, rtol, step, method)
+        variable = (
+            "with rtol" if isinstance(goal, Goal) else f"of {goal.method.name}" if goal.method.variable_steps else ""
+        )
+        if variable and every is not None:
+            raise ValueError(f"the steps {variable} differ from body to body: give t_eval instead of every")
+        if t_eval is None and every is None:
+            problem = problem.replace(times=np.array([problem.t_start, problem.t_end]), every=None)
+        wanted = None if reduce is None else checked(reduce, problem.torque, estimated=isinstance(goal, Goal))
+        return cls(problem, starts, goal, wanted, listed(events), {"rtol": rtol, "method": method})
+
+    def turned(
+        self, survey: Survey, threads: int, progress: Progress | None = None, on_compile: OnCompile = None,
+        found: PilotResult | None = None,
+    ) -> BatchRunner:  # fmt: skip
+        """Returns what runs the bodies; with `found`, as pilots have shown before that it is best done."""
+        problem, starts, goal = self.problem, self.starts, self.goal
+        if survey.others.gyrostats and goal.method is not None:  # the first body may have none
+            check_accepted(goal.method, problem.torque, rotor=True)
+        heard = None if progress is None else _Heard(progress)
+        steps: _GivenSteps | ToleranceRunner
+        if isinstance(goal, Goal):
+            steps = ToleranceRunner(
+                problem, starts, survey, goal, threads, heard, on_compile, found, pairs=not self.events
+            )
+        else:
+            steps = _GivenSteps(problem, goal, starts, survey, threads, heard, on_compile)
+        if not self.events:
+            return steps
+        alone = {**self.alone, "on_compile": on_compile}
+        return WatchedRunner(steps, self.events, None if heard is None else heard.again, alone)
+
+
+def _say_what_it_costs(
+    problem: Problem, goal: Plan | Goal, count: int, threads: int, *, reduced: bool, shown: bool
+) -> None:
+    """Refuses output that does not fit into memory, and announces a long run, before all bodies are looked at."""
+    steps = 1.0 if isinstance(goal, Goal) else max(1.0, abs(problem.span / goal.step))
+    if not reduced:
+        rows = int(steps / (problem.every or 1)) + 1 if problem.times is None else problem.times.size
+        check_room(rows, STATE + problem.state_start.size, count)
+    if not shown:
+        hint = "take fewer bodies" if isinstance(goal, Goal) else "take fewer bodies, or longer steps"
+        announce(steps, count, threads, hint=hint)
+
+
+class _Heard:
+    """A user's `progress` that can be called again, while events are looked for after all steps."""
+
+    def __init__(self, progress: Progress) -> None:
+        self.progress, self.last = progress, (0, 1)
+
+    def __call__(self, done: int, total: int) -> None:
+        """Calls the function, and remembers with what."""
+        self.last = (done, total)
+        self.progress(done, total)
+
+    def again(self) -> None:
+        """Calls the function as it was called last."""
+        self.progress(*self.last)
+
+
+class _GivenSteps:
+    """Runs bodies with steps of a given length."""
+
+    def __init__(
+        self, problem: Problem, plan: Plan, starts: Starts, survey: Survey, threads: int,
+        progress: Progress | None, on_compile: OnCompile,
+    ) -> None:  # fmt: skip
+        self.batch = Batch(problem, plan, starts, survey, threads, on_compile)
+        self.progress, self.fastest = progress, survey.fastest[0]
+        self.seen: Solution | None = None
+        self.rows, self.steps = self.batch.rows, self.batch.steps
+
+    @property
+    def t(self) -> Floats:
+        """The output times."""
+        return self.batch.t
+
+    def __call__(self, part: Start) -> Ensemble:
+        """Runs some bodies to the end; an exception that stops them has an `ensemble` of what was computed."""
+        made = run_batch(self.batch, part, self._report(part))
+        place = self.fastest - part.first
+        if 0 <= place < len(made) and made.success[place]:
+            self.seen = made[place]
+        return made
+
+    def _report(self, part: Start) -> Callable[[int], None] | None:
+        progress, each = self.progress, self.batch.steps
+        if progress is None:
+            return None
+        return lambda done: progress(part.first * each + done, self.batch.count * each)
+
+    def warn(self) -> None:
+        """Warns of steps that are too long for the fastest body."""
+        if self.seen is not None:
+            warn_of_long_steps(self.seen, f"the fastest body (number {self.fastest})")
+
+    def batches(self, made: Ensemble) -> Iterator[tuple[Any, Batch]]:
+        """Yields the places of bodies that were run alike, with the batch by which they can be run again."""
+        yield np.arange(len(made)), self.batch
+
+    def mended(self, bodies: int) -> None:
+        """Does nothing: there is no tolerance to be reached."""
+
+
+def _reduced(turned: BatchRunner, starts: Starts, wanted: dict[str, Quantity], problem: Problem) -> Reduced:
+    """Runs and reduces all bodies, batch by batch; the next batch runs while one is reduced."""
+    total = Reductions(wanted, starts.count, starts.seed)
+    # In a thread of its own, so that Ctrl-C cannot come between two reductions of one batch.
+    adding: Work[None] | None = None
+
+    def kept(raised: BaseException) -> Reduced | None:
+        if adding is not None:
+            adding.wait()
+        worth = isinstance(raised, KeyboardInterrupt) or hasattr(raised, "ensemble")
+        worth = worth or (isinstance(raised, Exception) and total.count > 0)
+        return total.result(problem, turned.t) if worth else None
+
+    with keeping(EnsembleInterrupted, kept, "what was reduced before is the `ensemble` of this exception"):
+        for part in starts.parts(batch_size(turned.rows, turned.steps)):
+            made = turned(part)
+            if adding is not None:
+                adding.result()
+            adding = Work(partial(total.add, made))
+        assert adding is not None
+        adding.result()
+    return total.result(problem, turned.t)
+
+
+def batch_size(rows: int, steps: int) -> int:
+    """Returns the number of bodies in a batch: whole blocks, whatever the number of threads."""
+    room = min(BATCH_BYTES // (BODY_BYTES + ROW_BYTES * rows), BATCH_STEPS // steps)
+    return int(min(LARGEST_BATCH, max(BLOCK, room // BLOCK * BLOCK)))

@@ -1,0 +1,386 @@
+"""Derivatives of users' functions: a function is run once on symbols, and its gradient is written as text.
+
+What it does to the symbols makes a graph of arithmetic operations, in which equal operations are one node. Going
+through the graph backward adds the nodes of all derivatives, at a few times the cost of the function [griewank2008]. A
+function that takes branches by what it computes cannot be run on symbols; it may use `polhode.where` instead.
+"""
+
+import math
+import types
+from collections import Counter
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from polhode.compiler.digest import builtins_of, captured, is_foreign, is_ours, plain
+from polhode.kernels.codegen import function
+from polhode.kernels.ops import where
+
+MOST_NODES = 100_000
+"""A graph of more operations is no potential, but a loop that was unrolled."""
+LARGEST_POWER = 64
+"""Whole powers up to this one are written as products."""
+
+
+class CannotDerive(TypeError):
+    """The function cannot be differentiated; the message says why."""
+
+
+class Graph:
+    """The operations of a function, each once."""
+
+    def __init__(self) -> None:
+        self.known: dict[tuple[Any, ...], SymbolicOperation] = {}
+
+    def node(self, op: str, *args: Any) -> "SymbolicOperation":
+        """Returns the node of an operation."""
+        key = (op, *(("node", a.number) if isinstance(a, SymbolicOperation) else ("value", repr(a)) for a in args))
+        if key not in self.known:
+            if len(self.known) > MOST_NODES:
+                raise CannotDerive(f"it has more than {MOST_NODES} operations")
+            self.known[key] = SymbolicOperation(self, len(self.known), op, args)
+        return self.known[key]
+
+    def of(self, x: Any) -> "SymbolicOperation":
+        """Returns the node of a value."""
+        if isinstance(x, SymbolicOperation):
+            return x
+        if isinstance(x, bool | complex | str) or not isinstance(x, int | float | np.integer | np.floating):
+            raise CannotDerive(f"it computes with {x!r}, which is no real number")
+        return self.node("const", float(x))
+
+
+_BINARY = {"add": "{} + {}", "sub": "{} - {}", "mul": "{} * {}", "div": "{} / {}"}
+_UNARY = ("sqrt", "exp", "log", "sin", "cos", "tan", "atan", "tanh", "sinh", "cosh", "erf", "erfc", "fabs")
+
+
+class SymbolicCondition:
+    """The outcome of a comparison of symbols."""
+
+    def __init__(self, node: "SymbolicOperation") -> None:
+        self.node = node
+
+    def __bool__(self) -> bool:
+        raise CannotDerive(
+            "it takes a branch by what it computes: write polhode.where(condition, a, b), which has both, or give the "
+            "derivative"
+        )
+
+
+class SymbolicOperation:
+    """One operation; what Python does to it makes further ones."""
+
+    __array_ufunc__ = None
+    """NumPy leaves arithmetic with its own numbers to this class."""
+
+    def __init__(self, graph: Graph, number: int, op: str, args: tuple[Any, ...]) -> None:
+        self.graph, self.number, self.op, self.args = graph, number, op, args
+
+    def _is(self, value: float) -> bool:
+        return self.op == "const" and self.args[0] == value
+
+    def _with(self, op: str, a: Any, b: Any) -> "SymbolicOperation":
+        x, y = self.graph.of(a), self.graph.of(b)
+        if x.op == y.op == "const" and not (op == "div" and y.args[0] == 0.0):
+            u, v = x.args[0], y.args[0]
+            return self.graph.of({"add": u + v, "sub": u - v, "mul": u * v, "div": u / (v or 1.0)}[op])
+        if op == "add" and (x._is(0.0) or y._is(0.0)):
+            return y if x._is(0.0) else x
+        if op == "mul" and (x._is(0.0) or y._is(0.0)):
+            return self.graph.of(0.0)
+        if op == "mul" and (x._is(1.0) or y._is(1.0)):
+            return y if x._is(1.0) else x
+        if (op == "sub" and y._is(0.0)) or (op == "div" and y._is(1.0)):
+            return x
+        if op in ("add", "mul") and x.number > y.number:
+            x, y = y, x
+        return self.graph.node(op, x, y)
+
+    def __add__(self, b: Any) -> "SymbolicOperation":
+        return self._with("add", self, b)
+
+    def __radd__(self, b: Any) -> "SymbolicOperation":
+        return self._with("add", b, self)
+
+    def __sub__(self, b: Any) -> "SymbolicOperation":
+        return self._with("sub", self, b)
+
+    def __rsub__(self, b: Any) -> "SymbolicOperation":
+        return self._with("sub", b, self)
+
+    def __mul__(self, b: Any) -> "SymbolicOperation":
+        return self._with("mul", self, b)
+
+    def __rmul__(self, b: Any) -> "SymbolicOperation":
+        return self._with("mul", b, self)
+
+    def __truediv__(self, b: Any) -> "SymbolicOperation":
+        return self._with("div", self, b)
+
+    def __rtruediv__(self, b: Any) -> "SymbolicOperation":
+        return self._with("div", b, self)
+
+    def __neg__(self) -> "SymbolicOperation":
+        return self._with("mul", -1.0, self)
+
+    def __pos__(self) -> "SymbolicOperation":
+        return self
+
+    def __abs__(self) -> "SymbolicOperation":
+        return self.graph.node("fabs", self)
+
+    def __pow__(self, power: Any) -> "SymbolicOperation":
+        if isinstance(power, SymbolicOperation):
+            return self.graph.node("exp", power * self.graph.node("log", self))
+        number = float(power)
+        if number == 0.5:
+            return self.graph.node("sqrt", self)
+        if number.is_integer() and abs(number) <= LARGEST_POWER:
+            out, base, left = self.graph.of(1.0), self, abs(int(number))
+            while left:
+                out, base, left = (out * base if left % 2 else out), base * base if left > 1 else base, left // 2
+            return out if number >= 0 else 1.0 / out
+        return self.graph.node("pow", self, number)
+
+    def __rpow__(self, base: Any) -> "SymbolicOperation":
+        return self.graph.node("exp", self * math.log(base))
+
+    def _compare(self, sign: str, b: Any) -> SymbolicCondition:
+        return SymbolicCondition(self.graph.node(sign, self, self.graph.of(b)))
+
+    def __lt__(self, b: Any) -> SymbolicCondition:
+        return self._compare("<", b)
+
+    def __le__(self, b: Any) -> SymbolicCondition:
+        return self._compare("<=", b)
+
+    def __gt__(self, b: Any) -> SymbolicCondition:
+        return self._compare(">", b)
+
+    def __ge__(self, b: Any) -> SymbolicCondition:
+        return self._compare(">=", b)
+
+    def __bool__(self) -> bool:
+        return bool(SymbolicCondition(self))
+
+    def __float__(self) -> float:
+        raise CannotDerive("it calls a function that is not known here: use those of math, or give the derivative")
+
+    __index__ = __int__ = __float__
+
+
+def _chosen(condition: Any, a: Any, b: Any) -> Any:
+    """`where` on symbols."""
+    if not isinstance(condition, SymbolicCondition):
+        return where(condition, a, b)
+    graph = condition.node.graph
+    return graph.node("where", condition.node, graph.of(a), graph.of(b))
+
+
+def _greater(*values: Any) -> Any:
+    """`max` on symbols."""
+    found = values if len(values) > 1 else tuple(values[0])
+    best = found[0]
+    for x in found[1:]:
+        best = _chosen(best > x, best, x)
+    return best
+
+
+def _smaller(*values: Any) -> Any:
+    """`min` on symbols."""
+    found = values if len(values) > 1 else tuple(values[0])
+    best = found[0]
+    for x in found[1:]:
+        best = _chosen(best < x, best, x)
+    return best
+
+
+def _on_symbols(name: str) -> Callable[[Any], Any]:
+    plainly = getattr(math, name)
+
+    def called(x: Any) -> Any:
+        return x.graph.node(name, x) if isinstance(x, SymbolicOperation) else plainly(x)
+
+    return called
+
+
+_SHIMS: dict[str, Any] = {name: _on_symbols(name) for name in _UNARY}
+_SHIMS |= {"pow": lambda a, b: a**b, "abs": abs, "absolute": abs, "arctan": _SHIMS["atan"], "where": _chosen}
+_SHIMS |= {"hypot": lambda *x: _SHIMS["sqrt"](sum(a * a for a in x)), "maximum": _greater, "minimum": _smaller}
+_SHIMS |= {"dot": lambda a, b: sum(x * y for x, y in zip(a, b, strict=True))}
+
+
+class _Shim:
+    """A module for symbols: `math` and `numpy` have functions that take them, other modules what works on them."""
+
+    def __init__(self, module: types.ModuleType, made: dict[Any, Any]) -> None:
+        self._module, self._made = module, made
+
+    def __getattr__(self, name: str) -> Any:
+        found = getattr(self._module, name)
+        return _SHIMS[name] if self._module in (math, np) and name in _SHIMS else _value(found, self._made)
+
+
+def _for_symbols(f: Any, made: dict[Any, Any]) -> Any:
+    """Returns a copy of a user's function in which names stand for what works on symbols."""
+    f = plain(f)
+    if f in made:
+        return made[f]
+    values = {name: _value(value, made) for name, value in captured(f)}
+    cells = tuple(types.CellType(values.pop(k)) for k in f.__code__.co_freevars)
+    scope = {**values, "__builtins__": builtins_of(f)}
+    copy = types.FunctionType(f.__code__, scope, f.__name__, f.__defaults__, cells)
+    copy.__kwdefaults__ = f.__kwdefaults__
+    made[f] = copy
+    return copy
+
+
+def _value(value: Any, made: dict[Any, Any]) -> Any:
+    value = plain(value)
+    for known, shim in ((where, _chosen), (max, _greater), (min, _smaller)):
+        if value is known:
+            return shim
+    if isinstance(value, types.ModuleType):
+        return _Shim(value, made)
+    if callable(value) and is_foreign(value) and getattr(value, "__name__", "") in _SHIMS:
+        return _SHIMS[value.__name__]
+    if isinstance(value, types.FunctionType) and not is_foreign(value) and not is_ours(value):
+        return _for_symbols(value, made)
+    return value
+
+
+class _Numbers:
+    """The numbers of a site as symbols."""
+
+    def __init__(self, graph: Graph, name: str, count: int) -> None:
+        self.items = [graph.node("var", f"p[{name} + {k}]") for k in range(count)]
+
+    def __getitem__(self, k: int) -> SymbolicOperation:
+        return self.items[k]
+
+    def __len__(self) -> int:
+        return len(self.items)
+
+
+def _slopes(node: SymbolicOperation) -> list[tuple[SymbolicOperation, Any]]:
+    """Returns the arguments of an operation with the derivatives of its result by them."""
+    g, op = node.graph, node.op
+    if op in ("const", "var") or op in "<=>=":
+        return []
+    if op == "where":
+        zero, one = g.of(0.0), g.of(1.0)
+        c, a, b = node.args
+        return [(a, g.node("where", c, one, zero)), (b, g.node("where", c, zero, one))]
+    x = node.args[0]
+    if op in _BINARY:
+        y = node.args[1]
+        if op in ("add", "sub"):
+            return [(x, 1.0), (y, 1.0 if op == "add" else -1.0)]
+        return [(x, y), (y, x)] if op == "mul" else [(x, 1.0 / y), (y, -node / y)]
+    if op == "pow":
+        return [(x, node.args[1] * g.node("pow", x, node.args[1] - 1.0))]
+    bell = 2.0 / math.sqrt(math.pi)
+    slope: dict[str, Callable[[], Any]] = {
+        "sqrt": lambda: 0.5 / node, "exp": lambda: node, "log": lambda: 1.0 / x, "sin": lambda: g.node("cos", x),
+        "cos": lambda: -g.node("sin", x), "tan": lambda: 1.0 + node * node, "atan": lambda: 1.0 / (1.0 + x * x),
+        "tanh": lambda: 1.0 - node * node, "sinh": lambda: g.node("cosh", x), "cosh": lambda: g.node("sinh", x),
+        "erf": lambda: bell * g.node("exp", -(x * x)), "erfc": lambda: -bell * g.node("exp", -(x * x)),
+        "fabs": lambda: g.node("where", g.node("<", x, g.of(0.0)), g.of(-1.0), g.of(1.0)),
+    }  # fmt: skip
+    return [(x, slope[op]())]
+
+
+def _gradient(value: SymbolicOperation, variables: Sequence[SymbolicOperation]) -> list[SymbolicOperation]:
+    """Returns the derivatives of a value by variables, in reverse."""
+    graph = value.graph
+    order = _order([value])
+    adjoint: dict[int, Any] = {value.number: graph.of(1.0)}
+    for node in reversed(order):
+        if node.number in adjoint:
+            for argument, slope in _slopes(node):
+                term = adjoint[node.number] * slope
+                known = adjoint.get(argument.number)
+                adjoint[argument.number] = term if known is None else known + term
+    return [graph.of(adjoint.get(v.number, 0.0)) for v in variables]
+
+
+def _order(outputs: Sequence[SymbolicOperation]) -> list[SymbolicOperation]:
+    """Returns all nodes behind the outputs, each after those that it needs."""
+    seen: set[int] = set()
+    order: list[SymbolicOperation] = []
+    stack = [(node, False) for node in outputs]
+    while stack:
+        node, ready = stack.pop()
+        if ready:
+            order.append(node)
+        elif node.number not in seen:
+            seen.add(node.number)
+            stack.append((node, True))
+            stack += [(a, False) for a in node.args if isinstance(a, SymbolicOperation) and a.number not in seen]
+    return order
+
+
+def _text(node: SymbolicOperation, names: dict[int, str]) -> str:
+    args = [names[a.number] if isinstance(a, SymbolicOperation) else repr(a) for a in node.args]
+    if node.op == "const":
+        return f"({args[0]})"
+    if node.op == "var":
+        return str(node.args[0])
+    if node.op in _BINARY:
+        return _BINARY[node.op].format(*args)
+    if node.op == "pow":
+        return f"{args[0]} ** {args[1]}"
+    if node.op == "where":
+        return f"where({args[0]}, {args[1]}, {args[2]})"  # which chooses lane by lane, too
+    return f"{args[0]} {node.op} {args[1]}" if node.op in "<=>=" else f"{node.op}({args[0]})"
+
+
+def gradient_of(potential: Callable[..., Any], vectors: Sequence[str], count: int, *, scalar: bool) -> tuple[Any, Any]:
+    """Returns a potential, and the potential with its gradient, as kernels.
+
+    The user's function takes vectors (a number, if `scalar`) and the numbers of two sites, a and b. The kernels take
+    these vectors and then `(p, a, b)`: an array, and where the numbers of each site begin in it.
+    """
+    graph = Graph()
+    shown: list[Any] = []
+    variables: list[SymbolicOperation] = []
+    for name in vectors:
+        made = [graph.node("var", name if scalar else f"{name}[{k}]") for k in range(1 if scalar else 3)]
+        variables += made
+        shown.append(made[0] if scalar else tuple(made))
+    try:
+        value = graph.of(_for_symbols(potential, {})(*shown, _Numbers(graph, "a", count), _Numbers(graph, "b", count)))
+    except IndexError:
+        raise CannotDerive(f"it reads more numbers of a site than there are: every site has {count}") from None
+    gradient = _gradient(value, variables)
+    head = ", ".join([*vectors, "p", "a", "b"])
+    slopes = "{}" if scalar else ", ".join(["({}, {}, {})"] * len(vectors))
+    return (
+        _written(f"value({head})", [value], "{}"),
+        _written(f"value_and_slope({head})", [value, *gradient], f"{{}}, {slopes}"),
+    )
+
+
+def _written(head: str, outputs: Sequence[SymbolicOperation], template: str) -> Any:
+    """Writes the function that computes these outputs. What several numbers are divided by is inverted once."""
+    names: dict[int, str] = {}
+    lines, order = [], _order(outputs)
+    divisors = Counter(node.args[1].number for node in order if node.op == "div")
+    inverse: dict[int, str] = {}
+    for node in order:
+        if node.op in ("const", "var"):
+            names[node.number] = _text(node, names)
+            continue
+        names[node.number] = f"x{node.number}"
+        text = _text(node, names)
+        if node.op == "div" and divisors[(by := node.args[1].number)] > 1:
+            if by not in inverse:
+                inverse[by] = f"r{by}"
+                lines.append(f"r{by} = 1.0 / {names[by]}")
+            text = f"{names[node.args[0].number]} * {inverse[by]}"
+        lines.append(f"x{node.number} = {text}")
+    used = {name: getattr(math, name) for name in _UNARY if any(f"{name}(" in line for line in lines)}
+    if any("where(" in line for line in lines):
+        used["where"] = where
+    return function(head, [*lines, f"return {template.format(*(names[o.number] for o in outputs))}"], used)

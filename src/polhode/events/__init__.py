@@ -1,0 +1,1 @@
+"""Events of one body: zeros of functions along its motion."""

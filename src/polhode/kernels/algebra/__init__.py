@@ -1,0 +1,1 @@
+"""Vectors, quaternions, rotations, two-double arithmetic, and functions of one variable."""

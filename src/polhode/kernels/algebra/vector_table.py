@@ -1,0 +1,183 @@
+"""Tables of vectors: polynomials in time between knots, in memory that all programs and all bodies share.
+
+A kernel does not get the numbers of a table in its parameters, where each of many bodies would have a copy, nor as
+constants, with which every table would be another program. It gets a handle: the address of the numbers, as one
+parameter. The bits of an address make a float far below all numbers that are used (less than 2.2e-308, and not zero),
+so that a kernel can tell a handle from a number that stands in its place by mistake.
+
+The numbers of a table, from its address on:
+
+    first knot, last knot, buckets per second, pieces, terms, buckets      (HEADER numbers)
+    pieces + 1 knots
+    buckets + 1 pieces: those in which the buckets begin, and the last one
+    for each piece, from the highest power of (t - knot) to the lowest: three coefficients
+"""
+
+import hashlib
+import itertools
+import math
+import struct
+from collections.abc import Callable, Iterable
+from typing import Any, TypeVar
+from weakref import WeakValueDictionary
+
+import numpy as np
+from numpy.typing import NDArray
+
+from polhode.kernels.ops import at_each_time, lane, primitive, smooth_between_breakpoints, where
+from polhode.kernels.types import Vec3
+
+Floats = NDArray[np.float64]
+Made = TypeVar("Made")
+
+HEADER = 6
+"""The numbers in front of the knots."""
+
+_held: WeakValueDictionary[int, Floats] = WeakValueDictionary()
+"""The numbers of all tables that there are, by their addresses: plain Python looks them up here."""
+
+
+_occupants: dict[int, int] = {}
+"""The number of the array that is, or was, at an address: those that come after it there have others."""
+_numbers_of_arrays = itertools.count(1)
+
+
+class LookedUp:
+    """What may stand among the parameters of a torque, which looks it up with `table_at`: tables, and fields."""
+
+
+def packed(knots: Floats, coefficients: Floats) -> Floats:
+    """A table as the numbers that kernels read, from coefficients (pieces, terms, 3), highest powers first."""
+    pieces, terms, _ = coefficients.shape
+    first, last = float(knots[0]), float(knots[-1])
+    buckets = pieces
+    rate = buckets / (last - first)
+    edges = first + np.arange(buckets + 1) / rate
+    begins = np.clip(np.searchsorted(knots, edges, side="right") - 1, 0, pieces - 1).astype(np.float64)
+    head = np.array([first, last, rate, pieces, terms, buckets], dtype=np.float64)
+    return np.concatenate([head, knots, begins, coefficients.reshape(-1)])
+
+
+def handle_of(numbers: Floats) -> float:
+    """The parameter by which kernels find the numbers of a table, as long as the array lives."""
+    address = numbers.__array_interface__["data"][0]
+    if _held.get(address) is not numbers:
+        _held[address], _occupants[address] = numbers, next(_numbers_of_arrays)
+    return float(struct.unpack("<d", struct.pack("<q", address))[0])
+
+
+def _address(handle: float) -> int:
+    return int(struct.unpack("<q", struct.pack("<d", handle))[0])
+
+
+def tables_in(parameters: Iterable[float]) -> tuple[int, ...]:
+    """A number for each table among parameters, which no other table in this process has.
+
+    The handle of a table may be that of an earlier one, whose memory it has got: what is kept by parameters must be
+    kept by these numbers, too.
+    """
+    return tuple(_occupants.get(_address(x), 0) for x in parameters if is_handle(x))
+
+
+def made_once(owner: Any, name: str, make: Callable[[], Made]) -> Made:
+    """What was made first under this name, which the owner keeps, also if two threads make it at once.
+
+    A handle that was given out is an address: what is there must live as long as the owner, and not be made again.
+    """
+    kept: dict[str, Made] = owner.__dict__
+    return kept[name] if name in kept else kept.setdefault(name, make())
+
+
+@primitive
+def is_handle(handle: float) -> bool:
+    """Whether a parameter is the handle of a table, not a number."""
+    return 0.0 < handle < 2.2250738585072014e-308
+
+
+def recorded(x: float) -> float:
+    """A parameter for a file: in place of the handle of a table a number that is made from its content."""
+    if not is_handle(x):
+        return x
+    return float(int.from_bytes(hashlib.sha256(numbers_at(x).tobytes()).digest()[:6], "big"))
+
+
+@primitive
+def numbers_at(handle: float) -> Any:
+    """The numbers of the table with this handle."""
+    if (found := _held.get(_address(handle))) is None:
+        raise ValueError("the table of this parameter is no longer there: give the table itself, among the parameters")
+    return found
+
+
+def looked_up(x: Any, t: float) -> Vec3:
+    """The vector of the table with the numbers x at the time t; NaN beyond its ends.
+
+    At a knot the piece that begins there counts. Beyond its ends a table goes on for as long as its first or last
+    piece, for methods that look a step further than their span.
+    """
+    pieces, terms, buckets = int(x[3]), int(x[4]), int(x[5])
+    knots = HEADER
+    begins = knots + pieces + 1
+    coefficients = begins + buckets + 1
+    # Comparisons that are false for NaN.
+    if not 2.0 * x[knots] - x[knots + 1] <= t <= 2.0 * x[knots + pieces] - x[knots + pieces - 1]:
+        return (math.nan, math.nan, math.nan)
+    bucket = min(max(int((t - x[0]) * x[2]), 0), buckets - 1)
+    low, beyond = int(x[begins + bucket]), int(x[begins + bucket + 1]) + 1
+    while beyond - low > 1:
+        middle = (low + beyond) // 2
+        if t >= x[knots + middle]:
+            low = middle
+        else:
+            beyond = middle
+    # The bucket of a time is rounded: the piece may be a neighbour.
+    while low > 0 and t < x[knots + low]:
+        low -= 1
+    while low < pieces - 1 and t >= x[knots + low + 1]:
+        low += 1
+    s = t - x[knots + low]
+    k = coefficients + 3 * terms * low
+    a, b, c = x[k], x[k + 1], x[k + 2]
+    for _ in range(terms - 1):
+        k += 3
+        a, b, c = a * s + x[k], b * s + x[k + 1], c * s + x[k + 2]
+    return (a, b, c)
+
+
+@smooth_between_breakpoints
+def table_at(handle: float, t: float) -> Vec3:
+    """The vector of a table at the time t: `handle` is the parameter in whose place the table was given.
+
+        field = polhode.Table(times, vectors, frame="space")
+
+        @polhode.torque(parameters=[field, 0.1, 0.0, 0.2])
+        def dipole(t, q, w, p):
+            b = polhode.to_body(q, polhode.table_at(p[0], t))
+            ...
+
+    Bodies that are computed together share the table of the first of them; others are computed alone.
+
+    Examples
+    --------
+    >>> field = ph.Table([0, 1, 2], [[0, 0, 0], [0, 1, 0], [0, 0, 0]], kind="linear")
+    >>> @ph.torque(parameters=[field])
+    ... def dipole(t, q, w, p):
+    ...     return ph.cross((0.1, 0.0, 0.2), ph.to_body(q, ph.table_at(p[0], t)))
+    ...
+    >>> run = ph.simulate(ph.Body([1, 2, 2.8]), dipole, omega=[0, 0, 1], t_span=(0, 2), method="RK4", step=0.1)
+    """
+    first = lane(handle, 0)
+    if not is_handle(first):
+        return no_table(handle)
+    x, y, z = at_each_time(looked_up, numbers_at(first), t)
+    same = where(handle == first, 1.0, math.nan)
+    return (same * x, same * y, same * z)
+
+
+@primitive
+def no_table(handle: float) -> Vec3:
+    """Raises an error in plain Python, where every torque is tried before a run; compiled, it returns NaN."""
+    raise ValueError(
+        f"table_at was given {float(handle)!r}, which is no table: give the table among the parameters, as in "
+        "@polhode.torque(parameters=[table, ...]), and table_at(p[0], t) its place"
+    )

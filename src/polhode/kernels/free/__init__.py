@@ -1,0 +1,1 @@
+"""The free body: closed form, elliptic functions, and the exact flow over a step."""

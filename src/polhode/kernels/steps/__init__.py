@@ -1,0 +1,1 @@
+"""Steps of one body: flows, splittings, collocation, Runge-Kutta, multistep, variable steps."""

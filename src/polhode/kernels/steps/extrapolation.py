@@ -1,0 +1,346 @@
+"""The midpoint rule with 2, 4, ..., 14 substeps in a step, extrapolated to substeps of no length: Gragg's method.
+
+The error of the rule has even powers of the substep only, so that each further sequence raises the order by two.
+[gragg1965; bulirsch1966; hairer1993, sec. II.9] Sequences carry increments of the state: their round-off is that of
+what a step adds.
+
+Compiled, sequences stand in the lanes of a vector register: long ones beside two short ones after each other, so that
+all end together. Their layout and their weights are data.
+"""
+
+from collections.abc import Callable, Sequence
+from fractions import Fraction
+from math import prod, sqrt
+from typing import Any, NamedTuple, NoReturn
+
+from polhode.kernels.algebra.quat import norm2, tidied
+from polhode.kernels.algebra.vec import dot, times
+from polhode.kernels.codegen import function
+from polhode.kernels.gyrostat import rate_of
+from polhode.kernels.ops import (
+    exchanged,
+    fma,
+    fraction_exponent,
+    from_lanes,
+    lane,
+    nearest_whole,
+    power_of_two,
+    where,
+)
+from polhode.kernels.states import Slope, moved, scaled, slope_of, summed
+from polhode.kernels.status import OK, STALLED
+from polhode.kernels.types import BoundStep, Depends, Inertia, Params, Pull, Scales, State, Vec3
+
+Attempt = Callable[..., tuple[State, Any, Any]]
+"""`attempt(body, p, t, s, h, slope at s) -> (new state, errors of attitude and rate)`, the errors squared."""
+
+NEVER = 99
+"""The place of a stop that is not made."""
+
+
+class Layout(NamedTuple):
+    """The sequences of a step in lanes: each lane has one, by its number of substeps, and maybe another after it."""
+
+    order: int
+    first: tuple[int, ...]
+    second: tuple[int, ...]
+    """0: none."""
+
+    @property
+    def sequences(self) -> list[int]:
+        """The numbers of substeps, rising."""
+        return sorted(n for n in self.first + self.second if n)
+
+    @property
+    def evaluations(self) -> int:
+        """Evaluations of the torque beside that at the start, those that two lanes repeat counted once."""
+        return sum(n - 1 for n in self.sequences)
+
+    def stops(self, total: int) -> list[int]:
+        """Returns after how many evaluations, of `total`, the first sequence of each lane ends before the last."""
+        return [n - 1 if n - 1 < total else NEVER for n in self.first]
+
+
+RUN = Layout(14, (14, 12, 10, 8), (0, 2, 4, 6))
+"""The method's own: all lanes end after thirteen evaluations."""
+COMPANION = Layout(12, (12, 10, 8, 2), (0, 4, 6, 0))
+"""The method of order 12 within the same thirteen evaluations, for a companion that goes beside the run."""
+
+
+def weights(sequences: Sequence[int]) -> dict[int, Fraction]:
+    """Returns the weights of the extrapolation in even powers, by number of substeps.  [hairer1993, II.9.25]"""
+    return {
+        n: prod((Fraction(n * n, n * n - m * m) for m in sequences if m != n), start=Fraction(1)) for n in sequences
+    }
+
+
+class Tables(NamedTuple):
+    """The numbers of some layouts side by side, each a row over the lanes."""
+
+    first: tuple[float, ...]
+    """The substep of the first sequence, in steps."""
+    second: tuple[float, ...]
+    stops: tuple[float, ...]
+    caught: tuple[float, ...]
+    """The weights of sequences that have ended before the last evaluation."""
+    last: tuple[float, ...]
+    """Those of sequences that end with it."""
+    caught_error: tuple[float, ...]
+    last_error: tuple[float, ...]
+    """The same for the error: the step less the one of the next lower order, without the coarsest sequence."""
+    root: tuple[float, ...]
+    """The power of the square of an error with which steps change."""
+
+
+def tables(*layouts: Layout) -> Tables:
+    """Returns the numbers of these layouts."""
+    total, columns = max(layouts[0].first) - 1, list[tuple[float, ...]]()
+    for layout in layouts:
+        full, lower = weights(layout.sequences), weights(layout.sequences[1:])
+        error = {n: w - lower.get(n, 0) for n, w in full.items()}
+        for n, m, stop in zip(layout.first, layout.second, layout.stops(total), strict=True):
+            early, late = (n, m) if stop != NEVER else (0, n)
+            found = (full.get(early, 0), full.get(late, 0), error.get(early, 0), error.get(late, 0))
+            columns.append((1.0 / n, 1.0 / m if m else 0.0, stop, *map(float, found), 0.5 / (layout.order - 1)))
+    return Tables(*zip(*columns, strict=True))
+
+
+PARTS = ("q[0]", "q[1]", "q[2]", "q[3]", "m[0]", "m[1]", "m[2]")
+
+
+def _state(items: Sequence[str]) -> str:
+    return f"State(({', '.join(items[:4])}), ({', '.join(items[4:])}))"
+
+
+def _ending(d: Callable[[int], str], e: Callable[[int], str]) -> list[str]:
+    """Writes the lines that end an attempt: d and e write the increment and the error of a part of the state."""
+    return [
+        *(f"d{i} = {d(i)}" for i in range(7)),
+        *(f"e{i} = {e(i)}" for i in range(7)),
+        f"q = ({', '.join(f's.q[{i}] + d{i}' for i in range(4))})",
+        "m = (s.m[0] + d4, s.m[1] + d5, s.m[2] + d6)",
+        "w = times((e4, e5, e6), body.inverse)",
+        "return State(tidied(q), m), 4.0 * norm2((e0, e1, e2, e3)), dot(w, w)",
+    ]
+
+
+ENDING = {"State": State, "tidied": tidied, "times": times, "norm2": norm2, "dot": dot, "fma": fma}
+
+
+def in_lanes(slope: Slope, *layouts: Layout) -> Attempt:
+    """Returns an attempt at a step, sequences in lanes: of one motion, or of two side by side, each by its layout.
+
+    Where there is one motion, its state may be given in floats.
+    """
+    x = tables(*layouts)
+    total, parts = max(layouts[0].first) - 1, range(7)
+    stops = sorted({*x.stops, total} - {NEVER})
+
+    def lanes(numbers: Sequence[float]) -> str:
+        return f"from_lanes(({', '.join(repr(float(n)) for n in numbers)},))"
+
+    lines = [
+        f"h = length * {lanes(x.first)}",
+        f"following = length * {lanes(x.second)}",
+        f"ends = {lanes(x.stops)}",
+        "two, nothing, at, done = h + h, 0.0 * h, t + h, 0.0",
+        *(f"b{i} = r{i} = nothing" for i in parts),
+        *(f"z{i} = h * k.{part}" for i, part in enumerate(PARTS)),
+        f"for stop in ({', '.join(f'{n}.0' for n in stops)}):",
+        "    while done < stop:",
+        f"        g = slope(body, p, at, {_state([f's.{part} + z{i}' for i, part in enumerate(PARTS)])})",
+        *(f"        z{i}, b{i} = fma(two, g.{part}, b{i}), z{i}" for i, part in enumerate(PARTS)),
+        "        at, done = at + h, done + 1.0",
+        f"    if stop < {total}.0:",  # where a first sequence has ended, the second begins
+        "        over = ends == stop",
+        "        h, at = where(over, following, h), where(over, t, at)",
+        "        two = h + h",
+        *(f"        r{i} = where(over, z{i}, r{i})" for i in parts),
+        # with an Euler step back, so that its first midpoint step is Euler's
+        *(f"        b{i} = where(over, -h * k.{part}, b{i})" for i, part in enumerate(PARTS)),
+        *(f"        z{i} = where(over, 0.0, z{i})" for i in parts),
+        f"c, a = {lanes(x.caught)}, {lanes(x.last)}",
+        f"u, v = {lanes(x.caught_error)}, {lanes(x.last_error)}",
+        *_ending(lambda i: f"sum_of_four(fma(c, r{i}, a * z{i}))", lambda i: f"sum_of_four(fma(u, r{i}, v * z{i}))"),
+    ]
+    names = {"slope": slope, "from_lanes": from_lanes, "where": where, "sum_of_four": sum_of_four, **ENDING}
+    made: Attempt = function("attempt(body, p, t, s, length, k)", lines, names)
+    return made
+
+
+def sum_of_four(x: Any) -> Any:
+    """Returns the sum of each four lanes, in all four of them."""
+    y = x + exchanged(x, 1)
+    return y + exchanged(y, 2)
+
+
+def one_by_one(slope: Slope, layout: Layout) -> Attempt:
+    """Returns the same attempt, one sequence after the other: with the same bits, for torques without lanes."""
+    x, text = tables(layout), ["zero = scaled(0.0, k)"]
+
+    def sequence(
+        body: Inertia, p: Params, t: float, s: State, k: State, h: float, n: int, again: int
+    ) -> State:  # fmt: skip
+        """Returns the increment after n substeps; `again`: its first one is rounded as that of a lane's second."""
+        two = h + h
+        before, z, at = scaled(0.0, k), scaled(h, k), t + h
+        if again != 0:
+            z = moved(scaled(-h, k), two, k)
+        for _ in range(n - 1):
+            g = slope(body, p, at, summed(s, z))
+            before, z = z, moved(before, two, g)
+            at = at + h
+        return z
+
+    for j, (n, m) in enumerate(zip(layout.first, layout.second, strict=True)):
+        early, late = (n, m) if x.stops[j] != NEVER else (0, n)
+        for name, count, again in (("r", early, 0), ("z", late, int(late == m))):
+            step = f"length * {x.second[j] if again else x.first[j]!r}"
+            made = f"sequence(body, p, t, s, k, {step}, {count}, {again})" if count else "zero"
+            text.append(f"{name}{j} = {made}")
+
+    def total(caught: Sequence[float], last: Sequence[float]) -> Callable[[int], str]:
+        def of(i: int) -> str:
+            a, b, c, d = (f"fma({caught[j]!r}, r{j}.{PARTS[i]}, {last[j]!r} * z{j}.{PARTS[i]})" for j in range(4))
+            return f"({a} + {b}) + ({c} + {d})"
+
+        return of
+
+    lines = [*text, *_ending(total(x.caught, x.last), total(x.caught_error, x.last_error))]
+    names = {"sequence": sequence, "scaled": scaled, **ENDING}
+    attempt: Attempt = function("attempt(body, p, t, s, length, k)", lines, names)
+    return attempt
+
+
+# --- the length of steps ---------------------------------------------------------------------------------------------
+
+MOST_ATTEMPTS = 60
+SAFETY, SHRINK, GROW = 0.8, 0.2, 3.0
+"""Factors for the next step: the margin below the length that the error allows, and the bounds of a change."""
+ACCEPTED = 1.5
+"""Steps with an error of up to this many tolerances are accepted: to repeat them would cost more than they spoil."""
+FIRST_TURN_RADIANS = 0.5
+"""What the first step turns, by the rate or by the swing that the torque could cause."""
+NEARLY = 0.49
+"""Steps are so stretched or shortened that they end where they have to: a rest of at most 1.01 lengths is one step."""
+LEAST_RATE2 = 1e-300
+LN2, HALF_SQUARE = 0.6931, 0.2402
+"""2^x is about 1 + LN2 x + HALF_SQUARE x^2 where x is below a half."""
+
+
+def rate2(body: Inertia, m: Vec3) -> Any:
+    """Returns the square of the rate."""
+    w = rate_of(body, m)
+    return dot(w, w)
+
+
+def first_length(body: Inertia, s: State, k: State, h: Any) -> Any:
+    """Returns the length of the first step on a way of length h, from the slope k at its start."""
+    a = times(k.m, body.inverse)
+    rate = sqrt(rate2(body, s.m) + sqrt(dot(a, a)))
+    return h * min(1.0, FIRST_TURN_RADIANS / max(rate * abs(h), 1e-300))
+
+
+def fitted(h: Any, longest: Any) -> Any:
+    """Returns the number of equal steps on a way of length h, each about as long as allowed."""
+    return max(1.0, nearest_whole(h / longest + NEARLY))
+
+
+def factor_of(tolerance2: Any, error2: Any, root: Any) -> Any:
+    """Returns the factor by which the next step may be longer: 0.8 (tolerance / error)^(1 / (order - 1)), about."""
+    error2 = where(error2 < 1e60, error2, 1e60)  # NaN is a large error, too
+    m, e = fraction_exponent(tolerance2 / max(error2, 1e-60))
+    x = root * (e + (m - 1.0))  # about the logarithm to base 2
+    whole = nearest_whole(x)
+    part = x - whole
+    return min(GROW, max(SHRINK, SAFETY * (power_of_two(whole) * fma(part, fma(part, HALF_SQUARE, LN2), 1.0))))
+
+
+class Extrapolated(NamedTuple):
+    """The scheme: steps are as long as a tolerance, `Params.tuning[0]`, allows, and at most h.
+
+    The error of a step is that of the attitude in radians and of the rate, relative to the largest rate so far.
+    """
+
+    @property
+    def takes_state(self) -> bool:
+        """Whether a torque may carry numbers of its own along."""
+        return False
+
+    @property
+    def ignores_scales(self) -> bool:
+        """Whether it is bound alike whatever the sizes of a run."""
+        return True
+
+    @property
+    def in_lanes(self) -> tuple[str, ...]:
+        """The forms that compute the points of a step together."""
+        return ("sequences in lanes",)
+
+    def bind(self, pull: Pull, depends: Depends, scales: Scales | None = None) -> BoundStep:
+        """Binds the step to its torque.
+
+        The memory is: length made, length to try next, largest rate so far, squared, evaluations.
+        """
+        slope, per_attempt = slope_of(pull), float(RUN.evaluations)
+        if scales is not None and scales.form is not None:
+            attempt, wide, one = in_lanes(slope, RUN), _wide, lane
+        else:
+            attempt, wide, one = one_by_one(slope, RUN), _same, _whole
+        root = tables(RUN).root[0]
+
+        def begin(body: Inertia, p: Params, t: float, s: State) -> Any:
+            return (0.0, 0.0, 0.0, 0.0)
+
+        def step(body: Inertia, p: Params, t: float, s: State, h: float, memory: Any) -> tuple[State, Any, int]:
+            a = wide(s)
+            k = slope(body, p, t, a)
+            largest = max(memory[2], rate2(body, s.m), LEAST_RATE2)
+            longest = memory[1]
+            if longest == 0.0:
+                longest = one(first_length(body, a, k, h), 0)
+            tolerance2, spent = p.tuning[0] * p.tuning[0], memory[3] + 1.0
+            for _ in range(MOST_ATTEMPTS):
+                length = h / fitted(h, longest)
+                new, attitude2, change2 = attempt(body, p, t, a, length, k)
+                spent += per_attempt
+                error2 = one(attitude2, 0) + one(change2, 0) / largest
+                longest = factor_of(tolerance2, error2, root) * length
+                if error2 <= ACCEPTED * ACCEPTED * tolerance2:
+                    return first_of(new), (length, longest, largest, spent), OK
+            return s, (longest, longest, largest, spent), STALLED
+
+        def exactly(body: Inertia, p: Params, t: float, s: State, h: float, memory: Any) -> tuple[State, Any, int]:
+            a = wide(s)
+            new, _, _ = attempt(body, p, t, a, h, slope(body, p, t, a))
+            return first_of(new), (h, memory[1], memory[2], memory[3] + 1.0 + per_attempt), OK
+
+        def again(body: Inertia, p: Params, t: float, s: State, memory: Any) -> Any:
+            return (0.0, memory[1], memory[2], 0.0)
+
+        def first_of(s: State) -> State:
+            q, m = s.q, s.m
+            a, b, c, d = one(q[0], 0), one(q[1], 0), one(q[2], 0), one(q[3], 0)
+            return State((a, b, c, d), (one(m[0], 0), one(m[1], 0), one(m[2], 0)))
+
+        return BoundStep(begin, step, 4, 0, None, exactly, again, limited=True)
+
+    def composed(self, fractions: Sequence[float]) -> NoReturn:
+        """Raises an error: the step is not symmetric."""
+        raise ValueError("a method with variable steps cannot be composed")
+
+
+_wide = function(
+    "wide(s)",
+    [f"return {_state([f'from_lanes((s.{part}, s.{part}, s.{part}, s.{part}))' for part in PARTS])}"],
+    {"State": State, "from_lanes": from_lanes},
+)
+"""Spreads a state over the lanes."""
+
+
+def _same(s: State) -> State:
+    return s
+
+
+def _whole(x: float, i: int) -> float:
+    return x

@@ -1,0 +1,387 @@
+"""The exactly solvable parts of the motion: `(body, p, t, state, h) -> state`.
+
+`kick` is the one flow that needs a torque: `kick(pull)` is the flow.
+"""
+
+from collections.abc import Callable
+from functools import cache, lru_cache
+from math import nan
+from typing import Any, TypeVar
+
+from polhode.kernels.algebra.quat import advanced, conjugate, multiply, slight_turn, to_space, turn
+from polhode.kernels.algebra.trig import sine_versine_of_step
+from polhode.kernels.algebra.vec import combine, placed, times
+from polhode.kernels.callback_torques import apart
+from polhode.kernels.codegen import function
+from polhode.kernels.free.closed_form import leap
+from polhode.kernels.free.exact_flow import (
+    NOTHING_MOVES,
+    Resolution,
+    cuts,
+    excess,
+    finest,
+    increment,
+    needed,
+)
+from polhode.kernels.gyrostat import rate_of
+from polhode.kernels.ops import derivatives, fma, from_lanes, internal, lane, triple, where
+from polhode.kernels.types import (
+    CarriedState,
+    Flow,
+    Inertia,
+    Params,
+    Pull,
+    Quat,
+    Scales,
+    State,
+    UserTorque,
+    Vec3,
+)
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+def prepared(make: F) -> F:
+    """Marks a function that makes a flow for the scales of a run. In lists of flows it stands for what it makes."""
+    make.__prepared__ = True  # type: ignore[attr-defined]
+    return make
+
+
+def is_prepared(flow: Any) -> bool:
+    """Whether a flow has to be made for the scales of a run."""
+    return getattr(flow, "__prepared__", False)
+
+
+def principal_torque(
+    torque: UserTorque, *, tilted: bool, windowed: bool, carried: int = 0, together: bool = False
+) -> Pull:  # fmt: skip
+    """The user's torque in the form that methods call.
+
+    A tilted body has principal axes that differ from the user's. A windowed torque jumps at breakpoints, and a step
+    that ends on one must see the value before it: times are kept strictly between the breakpoints. A torque that
+    carries numbers returns their derivatives as well. It is compiled apart from methods, unless both are to be compiled
+    `together`.
+    """
+    if carried:
+        made: Pull = _with_derivatives(torque, tilted, windowed, carried)
+        return made
+    seen: Callable[..., Vec3] = apart(torque, together=together)
+
+    def pull(body: Inertia, p: Params, t: float, s: State) -> Vec3:
+        w = rate_of(body, s.m)
+        q = s.q
+        if windowed:
+            t = min(max(t, p.window[0]), p.window[1])
+        if tilted:
+            q = multiply(s.q, conjugate(p.axes))
+            w = to_space(p.axes, w)
+            return to_space(conjugate(p.axes), seen(t, q, w, p.values))
+        return seen(t, q, w, p.values)
+
+    return pull
+
+
+def _with_derivatives(torque: UserTorque, tilted: bool, windowed: bool, carried: int) -> Any:
+    """A torque that carries numbers in the form that methods call: it returns the derivatives as well."""
+
+    def pull(body: Inertia, p: Params, t: float, s: CarriedState) -> tuple[Vec3, tuple[float, ...]]:
+        w = rate_of(body, s.m)
+        q = s.q
+        if windowed:
+            t = min(max(t, p.window[0]), p.window[1])
+        if tilted:
+            q = multiply(s.q, conjugate(p.axes))
+            w = to_space(p.axes, w)
+            both = torque(t, q, w, p.values, s.z)
+            return to_space(conjugate(p.axes), triple(both[0])), derivatives(both[1], carried)
+        both = torque(t, q, w, p.values, s.z)
+        return triple(both[0]), derivatives(both[1], carried)
+
+    return pull
+
+
+_LANES = {"from_lanes": from_lanes}
+
+
+def _packed(lanes: int) -> str:
+    """Writes the torques n0, n1, ... of all lanes as one value."""
+    parts = (", ".join(f"n{i}[{k}]" for i in range(lanes)) for k in range(3))
+    return f"({', '.join(f'from_lanes(({part},))' for part in parts)})"
+
+
+def _packed_derivatives(lanes: int, carried: int) -> str:
+    """Writes the derivatives d0, d1, ... of all lanes as one value."""
+    parts = (", ".join(f"d{i}[{k}]" for i in range(lanes)) for k in range(carried))
+    return f"({''.join(f'from_lanes(({part},)), ' for part in parts)})"
+
+
+def _carried_in(lane_of: str, carried: int) -> str:
+    """Writes the carried numbers of one lane."""
+    return f"({''.join(f'lane({lane_of}[{k}], i), ' for k in range(carried))})"
+
+
+def lane_by_lane(torque: UserTorque, lanes: int, carried: int = 0) -> UserTorque:
+    """The torque of several bodies at once, computed body by body: for torques that cannot be vectorised."""
+    if carried:
+        names = {"torque": torque, "triple": triple, "derivatives": derivatives, "lane": lane}
+        alone = function(
+            "alone(t, q, w, p, z, i)",
+            [
+                "attitude = (lane(q[0], i), lane(q[1], i), lane(q[2], i), lane(q[3], i))",
+                "rate = (lane(w[0], i), lane(w[1], i), lane(w[2], i))",
+                f"both = torque(t, attitude, rate, p[i], {_carried_in('z', carried)})",
+                f"return triple(both[0]), derivatives(both[1], {carried})",
+            ],
+            names,
+        )
+        calls = [f"n{i}, d{i} = alone(t, q, w, p, z, {i})" for i in range(lanes)]
+        last = f"return {_packed(lanes)}, {_packed_derivatives(lanes, carried)}"
+        together: UserTorque = function("each(t, q, w, p, z)", [*calls, last], {"alone": alone, **_LANES})
+        return together
+
+    seen: Callable[..., Vec3] = apart(torque)
+
+    def one(t: float, q: Quat, w: Vec3, p: Any, i: int) -> Vec3:
+        attitude = (lane(q[0], i), lane(q[1], i), lane(q[2], i), lane(q[3], i))
+        return seen(t, attitude, (lane(w[0], i), lane(w[1], i), lane(w[2], i)), p[i])
+
+    calls = [f"n{i} = one(t, q, w, p, {i})" for i in range(lanes)]
+    each: UserTorque = function("each(t, q, w, p)", [*calls, f"return {_packed(lanes)}"], {"one": one, **_LANES})
+    each.__together__ = True  # type: ignore[attr-defined]
+    return each
+
+
+def pull_lane_by_lane(pull: Pull, lanes: int, carried: int = 0) -> Pull:
+    """The torque at several states of one body, computed state by state."""
+    if carried:
+        alone = function(
+            "alone(body, p, t, s, i)",
+            [
+                "q = (lane(s.q[0], i), lane(s.q[1], i), lane(s.q[2], i), lane(s.q[3], i))",
+                "m = (lane(s.m[0], i), lane(s.m[1], i), lane(s.m[2], i))",
+                f"return pull(body, p, lane(t, i), CarriedState(q, m, {_carried_in('s.z', carried)}))",
+            ],
+            {"pull": pull, "lane": lane, "CarriedState": CarriedState},
+        )
+        calls = [f"n{i}, d{i} = alone(body, p, t, s, {i})" for i in range(lanes)]
+        last = f"return {_packed(lanes)}, {_packed_derivatives(lanes, carried)}"
+        together: Pull = function("each(body, p, t, s)", [*calls, last], {"alone": alone, **_LANES})
+        return together
+
+    def one(body: Inertia, p: Params, t: float, s: State, i: int) -> Vec3:
+        q = (lane(s.q[0], i), lane(s.q[1], i), lane(s.q[2], i), lane(s.q[3], i))
+        return pull(body, p, lane(t, i), State(q, (lane(s.m[0], i), lane(s.m[1], i), lane(s.m[2], i))))
+
+    calls = [f"n{i} = one(body, p, t, s, {i})" for i in range(lanes)]
+    each: Pull = function("each(body, p, t, s)", [*calls, f"return {_packed(lanes)}"], {"one": one, **_LANES})
+    each.__together__ = True  # type: ignore[attr-defined]
+    return each
+
+
+def push(s: State, h: float, n: Vec3) -> State:
+    """Lets the torque n act on the momentum for a time h."""
+    return State(s.q, combine(s.m, h, n))
+
+
+@lru_cache(maxsize=128)
+def kick(pull: Pull) -> Flow:
+    """The flow of the potential: the momentum moves by h times the torque while the attitude waits."""
+
+    def kicked(body: Inertia, p: Params, t: float, s: State, h: float) -> State:
+        return push(s, h, pull(body, p, t, s))
+
+    return kicked
+
+
+Ahead = Callable[[Inertia, Params, float, State, float], Vec3]
+
+
+@lru_cache(maxsize=128)
+def ahead(pull: Pull) -> Ahead:
+    """Returns `torque(body, p, t, s, k)`: the torque on the body after it has turned by k times M n.
+
+    n is the torque at s and M the inverse inertia. As a vector in space this is n + k times half the gradient of
+    n . M n: the kick of a modified potential without derivatives. It is returned in the body axes of s, where it acts;
+    so the component of the momentum along an axis of symmetry is kept. [wisdom1996, rein2019]
+    """
+
+    def torque(body: Inertia, p: Params, t: float, s: State, k: float) -> Vec3:
+        n = pull(body, p, t, s)
+        w, half = times(n, body.inverse), 0.5 * k
+        further = slight_turn((half * w[0], half * w[1], half * w[2]))
+        return to_space(further, pull(body, p, t, State(multiply(s.q, further), s.m)))
+
+    return torque
+
+
+KickAhead = Callable[[Inertia, Params, float, State, float, float], State]
+
+
+@lru_cache(maxsize=128)
+def kick_ahead(pull: Pull) -> KickAhead:
+    """Returns `kicked(body, p, t, s, h, k)`: a kick by the torque `ahead` with the same k."""
+    torque = ahead(pull)
+
+    def kicked(body: Inertia, p: Params, t: float, s: State, h: float, k: float) -> State:
+        return push(s, h, torque(body, p, t, s, k))
+
+    return kicked
+
+
+# The flow of m_i^2 / (2 I_i), of a gyrostat that of (m_i - g_i)^2 / (2 I_i), turns the body about axis i at a constant
+# rate. The other two components of m, seen from the body, turn the other way. Both updates are increments: their
+# rounding error shrinks with the angle.
+
+
+Rotation = Callable[[float, float, float, float], tuple[float, float]]
+"""`(a, b, s, e)` returns (a, b) turned clockwise by twice the angle whose sine is s and versine e."""
+
+
+def _rotated(a: float, b: float, s: float, e: float) -> tuple[float, float]:
+    """Returns (a, b) turned clockwise by twice the angle whose sine is s and versine e."""
+    c, s2 = 1.0 - e, s + s
+    return fma(s2, fma(c, b, -(s * a)), a), fma(-s2, fma(c, a, s * b), b)
+
+
+def rotated_steadily(a: float, b: float, s: float, e: float) -> tuple[float, float]:
+    """Turns (a, b) as `rotated` does; for an angle equal in all steps, where a rounded cosine lets the norm drift."""
+    s2 = s + s
+    return fma(s2, b - fma(e, b, s * a), a), fma(-s2, a + fma(-e, a, s * b), b)
+
+
+def _mixed(a: float, b: float, s: float, e: float) -> float:
+    """(1 - e) a + s b: cosine times a plus sine times b."""
+    return a + fma(s, b, -(e * a))
+
+
+def turning(axis: int, rotated: Rotation = _rotated) -> Callable[[State, float], State]:
+    """Returns `turned(s, half)`: the body turns about an axis by twice `half`, while its momentum is fixed in space."""
+    k, u, v = axis - 1, axis % 3, (axis + 1) % 3
+
+    def turned(s: State, half: float) -> State:
+        q, m = s.q, s.m
+        n, e = sine_versine_of_step(half)
+        x, y = rotated(m[u], m[v], n, e)
+        a, b = _mixed(q[u + 1], q[v + 1], n, e), _mixed(q[v + 1], -q[u + 1], n, e)
+        along = placed(k, _mixed(q[k + 1], q[0], n, e), a, b)
+        return State((_mixed(q[0], -q[k + 1], n, e), along[0], along[1], along[2]), placed(k, m[k], x, y))
+
+    return turned
+
+
+turned1, turned2, turned3 = turning(1), turning(2), turning(3)
+
+
+def spin1(body: Inertia, p: Params, t: float, s: State, h: float) -> State:
+    """The flow of m1^2 / (2 I1)."""
+    return turned1(s, (s.m[0] - internal(body)[0]) * (0.5 * h * body.inverse[0]))
+
+
+def spin2(body: Inertia, p: Params, t: float, s: State, h: float) -> State:
+    """The flow of m2^2 / (2 I2)."""
+    return turned2(s, (s.m[1] - internal(body)[1]) * (0.5 * h * body.inverse[1]))
+
+
+def spin3(body: Inertia, p: Params, t: float, s: State, h: float) -> State:
+    """The flow of m3^2 / (2 I3)."""
+    return turned3(s, (s.m[2] - internal(body)[2]) * (0.5 * h * body.inverse[2]))
+
+
+# The flow of the whole kinetic energy. The body and the length of the step decide which code it is.
+
+HEADROOM = 1.25
+"""A torque may make the body faster by this factor before steps of the exact flow are cut in two."""
+
+MOST_PIECES = 16
+"""A step that would be cut into more pieces is made by the closed form, which costs about as much as this many."""
+
+TOO_MANY_PIECES = 100_000
+"""A step that would be cut into more pieces, because a torque has made the body turn so fast, fails: it would take long
+and have no digit right."""
+
+
+@prepared
+def free(scales: Scales | None) -> Flow:
+    """The exact flow of a free body for runs of these scales; it cuts steps that turn out too long."""
+    if scales is None:
+        return triaxial(finest())
+    i1, i2, i3 = scales.inertia
+    if i1 == i2 == i3 and not scales.many:
+        return spherical
+    if (i1 == i2 or i2 == i3 or i3 == i1) and not scales.many:
+        return symmetric(3 if i1 == i2 else 1 if i2 == i3 else 2)
+    free_of_torque = scales.torque == 0.0 and not scales.may_quicken
+    fine, count = needed(scales, 1.0 if free_of_torque else HEADROOM)
+    if count > MOST_PIECES:
+        return leaping
+    return (_packed_triaxial if scales.packed else triaxial)(fine)
+
+
+def spherical(body: Inertia, p: Params, t: float, s: State, h: float) -> State:
+    """The flow if all moments are equal: a turn at a constant rate."""
+    k = h * body.inverse[0]
+    return State(turn(s.q, (k * s.m[0], k * s.m[1], k * s.m[2])), s.m)
+
+
+@cache
+def symmetric(axis: int) -> Flow:
+    """The flow if two moments are equal: a turn about the momentum, then one about the axis of symmetry."""
+    turned = turning(axis, rotated_steadily)
+    k, e = axis - 1, axis % 3  # the axis and an equatorial one
+
+    def flow(body: Inertia, p: Params, t: float, s: State, h: float) -> State:
+        i, j = body.inertia, body.inverse
+        c = h * j[e]
+        precessed = State(turn(s.q, (c * s.m[0], c * s.m[1], c * s.m[2])), s.m)
+        return turned(precessed, s.m[k] * (0.5 * h * (i[e] - i[k]) * j[e] * j[k]))
+
+    flow.__variant__ = f"symmetry about axis {axis}"  # type: ignore[attr-defined]
+    return flow
+
+
+def leaping(body: Inertia, p: Params, t: float, s: State, h: float) -> State:
+    """The flow if the moments differ and steps are long: the closed form."""
+    turned, m = leap(body, s.m, h)
+    return State(multiply(s.q, turned), m)
+
+
+@cache
+def triaxial(fine: Resolution) -> Flow:
+    """The flow if the moments differ; it cuts a step that is too long for the resolution."""
+    move = increment(fine.nodes, fine.terms, fine.longest_turn)
+
+    def flow(body: Inertia, p: Params, t: float, s: State, h: float) -> State:
+        left, length = 1, h
+        while left > 0:
+            # The excess is computed here because the step begins with the same numbers: the compiler shares them.
+            size = excess(fine, body, s.m, length)
+            if not NOTHING_MOVES < size <= 1.0:
+                count = cuts(size)
+                if count == 0:
+                    break
+                left, length = left * count, length / count
+                if left > TOO_MANY_PIECES:
+                    return State(s.q, (nan, nan, nan))
+            delta, e, v, _k, _mu = move(body, s.m, length)
+            s = State(advanced(s.q, e, v), combine(s.m, 1.0, delta))
+            left -= 1
+        return s
+
+    flow.__variant__ = str(fine)  # type: ignore[attr-defined]
+    return flow
+
+
+@cache
+def _packed_triaxial(fine: Resolution) -> Flow:
+    """The flow for several bodies at once. It gives NaN for a body that is at rest or needs its step cut."""
+    move = increment(fine.nodes, fine.terms, fine.longest_turn)
+
+    def flow(body: Inertia, p: Params, t: float, s: State, h: float) -> State:
+        size = excess(fine, body, s.m, h)
+        delta, e, v, _k, _mu = move(body, s.m, h)
+        one = where((size > NOTHING_MOVES) & (size <= 1.0), 1.0, nan)
+        q = advanced(s.q, e, v)
+        return State((one * q[0], q[1], q[2], q[3]), combine(s.m, 1.0, delta))
+
+    flow.__variant__ = str(fine)  # type: ignore[attr-defined]
+    return flow

@@ -1,0 +1,179 @@
+"""Steps that choose their length: by a tolerance, or reversibly by a monitor function.
+
+Both are steppers with `exactly`: the first number of the memory is the length of the last step, the last number counts
+evaluations of the torque.
+"""
+
+from collections.abc import Callable, Sequence
+from math import sqrt
+from typing import Any, NamedTuple, NoReturn
+
+from polhode.kernels.algebra.vec import dot, times
+from polhode.kernels.codegen import function
+from polhode.kernels.gyrostat import rate_of
+from polhode.kernels.states import sizes_of
+from polhode.kernels.status import NO_CONVERGENCE, OK, STALLED
+from polhode.kernels.steps.compose import Scheme
+from polhode.kernels.steps.dop853 import EVALUATIONS, pair
+from polhode.kernels.types import BoundStep, Depends, Inertia, Params, Pull, Scales, State, Vec3
+
+Monitor = Callable[[Inertia, Vec3, State], float]
+"""`(body, torque, state) -> U > 0`: the wanted density of the steps, in any unit. It must be even in the rate."""
+
+MOST_ATTEMPTS = 60
+SAFETY, SHRINK, GROW = 0.9, 0.2, 5.0
+"""Factors for the next step: the margin below the length that the estimate allows, and the bounds of a change."""
+
+
+class Adaptive(NamedTuple):
+    """The scheme of Dormand and Prince's pair of order 8. Its steps are as long as the tolerances allow, but at most h.
+
+    The tolerances are `Params.tuning`: one relative, one absolute. If the second is negative there is none, and errors
+    of the momentum are relative to its largest size so far instead of its size now. Errors of numbers that the torque
+    carries are relative to their largest sizes so far.
+    """
+
+    @property
+    def takes_state(self) -> bool:
+        """Whether a torque may carry numbers of its own along."""
+        return True
+
+    @property
+    def ignores_scales(self) -> bool:
+        """Whether it is bound alike whatever the sizes of a run."""
+        return True
+
+    def bind(self, pull: Pull, depends: Depends, scales: Scales | None = None) -> BoundStep:
+        """Binds the step to its torque.
+
+        The memory is: length made, length to try next, largest momentum before the step, largest sizes of carried
+        numbers, evaluations.
+        """
+        carried = scales.carried if scales is not None else ()
+        slope, attempt = pair(pull, carried)
+        of, grown, last = sizes_of(carried).of, sizes_of(carried).grown, 3 + len(carried)
+        text = sizes_of(carried).text
+        kept = function("kept(a, b, c, v, spent)", [f"return (a, b, c, {text}spent)"], {})
+        start = function("start(body, p, t, s)", [f"return (0.0, 0.0, 0.0, {sizes_of(carried).nothing}0.0)"], {})
+
+        def step(body: Inertia, p: Params, t: float, s: State, h: float, memory: Any) -> tuple[State, Any, int]:
+            k = slope(body, p, t, s)
+            spent = memory[last] + 1.0
+            sizes = grown(of(memory), s)
+            largest = max(memory[2], sqrt(dot(s.m, s.m)))
+            absolute = p.tuning[1] if p.tuning[1] >= 0.0 else p.tuning[0] * largest
+            length = h if memory[1] == 0.0 or abs(memory[1]) > abs(h) else memory[1]
+            rejected = False
+            for _ in range(MOST_ATTEMPTS):
+                new, error = attempt(body, p, t, s, length, k, p.tuning[0], absolute, sizes)
+                spent += EVALUATIONS
+                if error <= 1.0:
+                    most = 1.0 if rejected else GROW
+                    factor = most if error == 0.0 else min(most, max(SHRINK, SAFETY * error**-0.125))
+                    following = factor * length
+                    if factor > 1.0 and abs(following) < abs(memory[1]):
+                        following = memory[1]  # this step was short only because it was not allowed to be longer
+                    return new, kept(length, following, largest, sizes, spent), OK
+                # A NaN is an error too: it fails the comparison above.
+                rejected = True
+                length = length * (max(SHRINK, SAFETY * error**-0.125) if error < 1e300 else SHRINK)
+            return s, kept(length, length, largest, sizes, spent), STALLED
+
+        def exactly(body: Inertia, p: Params, t: float, s: State, h: float, memory: Any) -> tuple[State, Any, int]:
+            sizes = of(memory)
+            new, _ = attempt(body, p, t, s, h, slope(body, p, t, s), p.tuning[0], max(p.tuning[1], 0.0), sizes)
+            return new, kept(h, memory[1], memory[2], sizes, memory[last] + 1.0 + EVALUATIONS), OK
+
+        def again(body: Inertia, p: Params, t: float, s: State, memory: Any) -> Any:
+            return kept(0.0, memory[1], memory[2], of(memory), 0.0)
+
+        return BoundStep(start, step, last + 1, 0, None, exactly, again, limited=True, carried=len(carried))
+
+    def composed(self, fractions: Sequence[float]) -> NoReturn:
+        """Raises an error: the step is not symmetric."""
+        raise ValueError("a method with variable steps cannot be composed")
+
+
+class Reversible(NamedTuple):
+    """The scheme that makes steps of a symmetric method, whose density follows a monitor function U reversibly.
+
+    The density r between two states obeys r_(n+1/2) + r_(n-1/2) = 2 U(z_n), which is explicit, and the length is
+    h U(z_0) / r: the user's step is the first one. Going back along the same densities undoes the steps.  [holder2001]
+    """
+
+    base: Scheme
+    monitor: Monitor
+
+    @property
+    def ignores_scales(self) -> bool:
+        """Whether it is bound alike whatever the sizes of a run."""
+        return bool(getattr(self.base, "ignores_scales", False))
+
+    def bind(self, pull: Pull, depends: Depends, scales: Scales | None = None) -> BoundStep:
+        """Binds the step to its torque.
+
+        The memory is: length made, density, density at the start, the memory of the method inside, evaluations.
+        """
+        base = self.base.bind(pull, depends, scales)
+        counts, kept = base.evaluations_per_step is None, base.memory
+        own = "(" + "".join(f"memory[{3 + k}], " for k in range(kept)) + ")"
+        theirs = "".join(f"fresh[{k}], " for k in range(kept - counts))
+        at_start = f"fresh[{kept - 1}]" if counts else f"{base.evaluations_at_start}.0"
+        spent = f"fresh[{kept - 1}]" if counts else f"memory[{3 + kept}] + {base.evaluations_per_step}.0"
+        torqued = depends is not Depends.NOTHING
+        look = "n = pull(body, p, t, s)" if torqued else "n = (0.0, 0.0, 0.0)"
+        begin, again = (
+            [
+                look,
+                "u = monitor(body, n, s)",
+                "fresh = start(body, p, t, s)",
+                f"return (0.0, u, {density}, {theirs}{at_start} + {float(torqued)})",
+            ]
+            for density in ("u", "(memory[2] if memory[2] > 0.0 else u)")
+        )
+        step = [
+            look,
+            "density = 2.0 * monitor(body, n, s) - memory[1]",
+            "at_rest = density == 0.0 and memory[2] == 0.0",  # at rest and without a torque no step is too long
+            "if not (at_rest or density > 0.0 and memory[2] > 0.0):",
+            "    return s, memory, NO_CONVERGENCE",
+            "length = h if memory[2] == density else h * (memory[2] / density)",
+            f"s, fresh, status = base(body, p, t, s, length, {own})",
+            f"return s, (length, density, memory[2], {theirs}{spent} + {float(torqued)}), status",
+        ]
+        exactly = [  # a part of the next step; the density changes by the same part, for a run that goes on from there
+            look,
+            "density = 2.0 * monitor(body, n, s) - memory[1]",
+            "whole = memory[0] * memory[1]",  # the length that is due, times its density
+            "part = min(h * density / whole, 1.0) if h * density * whole > 0.0 else 1.0",
+            f"s, fresh, status = base(body, p, t, s, h, {own})",
+            "density = memory[1] + part * (density - memory[1])",
+            f"return s, (h, density, memory[2], {theirs}{spent} + {float(torqued)}), status",
+        ]
+        names: dict[str, Any] = {
+            "monitor": self.monitor, "start": base.start, "base": base.step, "pull": pull,
+            "NO_CONVERGENCE": NO_CONVERGENCE,
+        }  # fmt: skip
+        return BoundStep(
+            function("begin(body, p, t, s)", begin, names),
+            function("step(body, p, t, s, h, memory)", step, names),
+            kept + 4 - counts, 0, None,
+            function("exactly(body, p, t, s, h, memory)", exactly, names),
+            function("again(body, p, t, s, memory)", again, names),
+        )  # fmt: skip
+
+    def composed(self, fractions: Sequence[float]) -> NoReturn:
+        """Raises an error: the densities belong to whole steps."""
+        raise ValueError("a method with variable steps cannot be composed: compose the method inside it")
+
+
+def frequency(body: Inertia, n: Vec3, s: State) -> float:
+    """sqrt(|w|^2 + |n / I|): one frequency for the rate and for the swing that the torque could cause."""
+    w, a = rate_of(body, s.m), times(n, body.inverse)
+    return sqrt(dot(w, w) + sqrt(dot(a, a)))
+
+
+def rate(body: Inertia, n: Vec3, s: State) -> float:
+    """|w|: steps of equal angles."""
+    w = rate_of(body, s.m)
+    return sqrt(dot(w, w))

@@ -1,0 +1,1 @@
+"""The page that shows motions: its content, its file, its server, and where it is displayed."""

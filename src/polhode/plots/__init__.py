@@ -1,0 +1,1 @@
+"""Pictures: solutions, ensembles, comparisons, fits and verdicts."""

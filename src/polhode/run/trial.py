@@ -1,0 +1,213 @@
+"""Torques tried in plain Python: before a run, so that mistakes show early; after a failure, to find its cause."""
+
+import math
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from polhode.compiler import is_from_callback
+from polhode.compiler.errors import WRITES
+from polhode.kernels.ops import read_only
+from polhode.kernels.steps.flows import principal_torque
+from polhode.kernels.types import (
+    CarriedState,
+    Depends,
+    Inertia,
+    Params,
+    Quat,
+    Scales,
+    State,
+    UserTorque,
+    Vec3,
+)
+from polhode.methods import Method
+from polhode.problem import Problem
+from polhode.support.arrays import Floats
+from polhode.support.interrupts import faults_ignored, is_from_handler
+from polhode.support.returned_numbers import no_real_number, plain_item, size_of
+from polhode.torques import Torque
+
+
+def size_or_zero(kernel: UserTorque, t: float, q: Quat, w: Vec3, p: Floats) -> float:
+    """Returns the size of the torque, or zero where it cannot be computed: a run that comes there will say so."""
+    try:
+        x, y, z = kernel(t, q, w, p)
+        size = math.hypot(x, y, z)
+    except Exception as problem:  # the user's code may raise anything
+        if is_from_handler(problem):
+            raise
+        return 0.0
+    return size if math.isfinite(size) else 0.0
+
+
+def size_at_start(
+    torque: Torque, values: Floats, t: float, t_seen: float, q: Quat, w: Vec3, z: tuple[float, ...]
+) -> float:
+    """Returns the size of the torque at the start; raises a ValueError that says what is wrong with it."""
+    for name, part, own, carried in torque.acting(t_seen, values, z):  # so that the error names the part of a sum
+        kernel = part.torque_kernel  # one from a file has none, and says so
+        try:
+            n = kernel(t_seen, q, w, own, carried) if carried else kernel(t_seen, q, w, own)
+        except Exception as problem:  # the user's code may raise anything
+            if is_from_handler(problem) or is_from_callback(problem):
+                raise
+            told = f"{problem}{_remedy(problem, own)}"
+            raise ValueError(f"the torque {name} raised {type(problem).__name__} at t = {t:g}: {told}") from problem
+        size = size_of(name, n if not carried else _torque_of_pair(name, n, part.state_names, t), t)
+        if part.potential_kernel is not None:
+            _try_potential(name, part.potential_kernel, own, t_seen, q)
+        if part is torque:
+            return size
+    return size_of(torque.name, torque.called(t_seen, q, w, values, z), t)
+
+
+def size_where_it_begins(problem: Problem, values: Floats) -> float:
+    """Returns the size of the torque with these values at the start of a problem, or raises as `size_at_start` does."""
+    a, b, c, d = problem.quaternion_start.tolist()
+    x, y, z = problem.omega_start.tolist()
+    t, carried = problem.t_start, tuple(problem.state_start.tolist())
+    return size_at_start(problem.torque, read_only(values), t, t, (a, b, c, d), (x, y, z), carried)
+
+
+def _remedy(problem: Exception, values: Floats) -> str:
+    """Returns what to do about the usual mistakes."""
+    text = str(problem)
+    if isinstance(problem, IndexError) and f"with size {len(values)}" in text:
+        number = "1 parameter" if len(values) == 1 else f"{len(values)} parameters"
+        return f"; the torque has {number}: give more, as in @torque(parameters=[...])"
+    if isinstance(problem, TypeError) and ("multiply sequence" in text or "'tuple'" in text):
+        return "; q and w are tuples: write np.array(w) to compute with all of it"
+    return f"; {WRITES}" if isinstance(problem, ValueError) and "read-only" in text else ""
+
+
+def _torque_of_pair(name: str, returned: Any, names: tuple[str, ...], t: float) -> Any:
+    """Returns the torque that was returned with derivatives, which are checked."""
+    count = len(names)
+    wanted = f"the torque {name} carries {', '.join(names)}: it must return the torque and {count} derivative"
+    wanted += "s, as in `return torque, (a, b)`" if count > 1 else ", as in `return torque, (a,)`"
+    if not isinstance(returned, tuple | list) or len(returned) != 2:
+        raise ValueError(f"{wanted}, not {returned!r}")
+    given = returned[1]
+    if count == 1 and isinstance(given, int | float) and not isinstance(given, bool):
+        given = (given,)
+    row = isinstance(given, tuple | list) or (isinstance(given, np.ndarray) and given.ndim == 1)
+    if not row or len(given) != count:
+        raise ValueError(f"{wanted}, not {given!r}")
+    for label, item in zip(names, map(plain_item, given), strict=True):
+        if reason := no_real_number(item):
+            raise ValueError(f"the torque {name} returned the derivative of {label} at t = {t:g}: {reason}")
+        if not math.isfinite(item):
+            raise ValueError(f"the torque {name} returned {item} as the derivative of {label} at t = {t:g}")
+    return returned[0]
+
+
+def _try_potential(name: str, potential: Any, values: Floats, t: float, q: Quat) -> None:
+    try:
+        energy = plain_item(potential(t, q, values))
+    except Exception as problem:  # the user's code may raise anything
+        if is_from_handler(problem) or is_from_callback(problem):
+            raise
+        kind = type(problem).__name__
+        raise ValueError(f"the potential of {name} raised {kind} at t = {t:g}: {problem}") from problem
+    if reason := no_real_number(energy):
+        raise ValueError(f"the potential of {name} must return a number: at t = {t:g}, {reason}")
+    if not math.isfinite(energy):
+        raise ValueError(f"the potential of {name} is {energy} at t = {t:g}, at the very start")
+
+
+ALONG = 0.1
+"""The share of a torque that must lie along the rate, or against it, to say that it drives or brakes the body."""
+
+
+OR_RTOL = ", or give rtol instead of step"
+"""What else to try, for who has not given it."""
+
+
+def what_torque_does(
+    torque: Torque, values: Floats, t: float, q: Quat, w: Vec3, z: tuple[float, ...], momentum: float, step: float
+) -> str | None:
+    """Returns what a torque does to the body within a step, in words, if it changes the whole momentum in less."""
+    size = size_or_zero(partial(torque.called, z=z), t, q, w, values)
+    rate = math.hypot(*w)
+    if not torque.depends & Depends.RATE or not (size * step > momentum > 0.0 and math.isfinite(rate)):
+        return None
+    n = torque.called(t, q, w, values, z)
+    along, within = sum(float(a) * b for a, b in zip(n, w, strict=True)) / (size * rate), momentum / size
+    if along > ALONG:
+        return (
+            f"the torque drives the body ever faster: at {rate:.3g} rad/s it doubles the rate within {within:.1g} s; "
+            "the motion may end here, and no step leads beyond; if it should not, look at the sign of the torque"
+        )
+    if along < -ALONG:
+        return f"the torque stops the body within {within:.1g} s (it is stiff): take steps shorter than that{OR_RTOL}"
+    return None
+
+
+def fault_of_torque(
+    torque: Torque, method: Method, scales: Scales, body: Inertia, p: Params, t: float, s: State | CarriedState,
+    lengths: list[float], span: tuple[float, float], *, tilted: bool,
+) -> str | None:  # fmt: skip
+    """Returns what the torque did wrong in a failed step, found by making that step again; None: nothing."""
+    faults: list[str] = []
+
+    def note(what: str, t: float) -> None:
+        beyond = f" at t = {t:.12g}, beyond the ends of the span, where correctors look (take a method without one)"
+        faults.append(what if stepper.enter is None or min(span) <= t <= max(span) else what + beyond)
+
+    watched = _watched(torque, note)
+    carried = len(torque.state_names)
+    pull = principal_torque(watched, tilted=tilted, windowed=bool(torque.breakpoints), carried=carried)
+    stepper = method.scheme.bind(pull, torque.depends, scales)
+    with np.errstate(all="ignore"), faults_ignored():  # in plain Python a division by zero raises, also of ours
+        for length in lengths:
+            inside: Any = s
+            if stepper.enter is not None:
+                inside = stepper.enter(body, p, t, inside, length)
+            memory: Any = stepper.start(body, p, t, inside)
+            new, _, _ = stepper.step(body, p, t, inside, length, memory)
+            if stepper.leave is not None:
+                stepper.leave(body, p, t + length, new, length)
+            if faults:
+                break
+    return faults[0] if faults else None
+
+
+def _watched(torque: Torque, note: Callable[[str, float], None]) -> UserTorque:
+    """Returns the torque, wrapped so that `note` is called with anything wrong that it returns or raises."""
+    kernel = torque.torque_kernel
+
+    def watched(t: float, q: Any, w: Any, p: Any, *state: Any) -> Any:
+        try:
+            returned = kernel(t, q, w, p, *state)
+        except Exception as problem:  # the user's code may raise anything
+            if is_from_handler(problem):
+                raise
+            note(f"raised {type(problem).__name__}{_in_part(torque, t, q, w, p, *state)}: {problem}", t)
+            raise
+        n = returned[0] if state else returned
+        sane = np.isfinite(w).all() and all(abs(x) < 10.0 for x in q) and np.isfinite(state).all()
+        if state and sane:
+            for name, x in zip(torque.state_names, np.atleast_1d(returned[1]), strict=False):
+                if not math.isfinite(x):
+                    note(f"returned {x} as the derivative of {name}", t)
+        if any(isinstance(x, complex) for x in n):
+            note(f"returned ({', '.join(f'{x:g}' for x in n)}), which are not all real numbers", t)
+        # A torque is not to blame for what it returns at a state that is no state.
+        elif sane and not np.isfinite(np.asarray(n, float)).all():
+            note(f"returned ({', '.join(f'{x:g}' for x in n)}){_in_part(torque, t, q, w, p, *state)}", t)
+        return returned
+
+    return watched
+
+
+def _in_part(torque: Torque, t: float, q: Any, w: Any, p: Any, z: Any = ()) -> str:
+    """Names the first part of a sum that raises an error or returns something other than finite numbers."""
+    for name, part, own, carried in torque.acting(t, p, z):
+        if part is not torque:
+            with faults_ignored():
+                if np.isfinite(np.asarray(part.called(t, q, w, own, carried), float)).all():
+                    continue
+            return f" in its part {name}"
+    return ""

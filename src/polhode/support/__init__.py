@@ -1,0 +1,1 @@
+"""What every package uses: checks, arrays, signals, plug-ins."""

@@ -1,0 +1,1 @@
+"""Methods, torques and results as text."""

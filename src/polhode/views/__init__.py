@@ -1,1 +1,0 @@
-"""Pictures, tables and cards."""

@@ -1,0 +1,243 @@
+"""Short motions by one call of compiled code: the same rules, the same bits, and nothing that is not its business."""
+
+import dataclasses
+import math
+import pickle
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+import numpy as np
+import pytest
+
+import polhode as ph
+from polhode.accuracy import short_runs
+from polhode.accuracy.estimate import distance
+from polhode.problem import Problem
+from tests.accuracy.common import BODY, MOTION, answer, top
+
+TILTED = ph.Body([[2.0, 0.1, 0.2], [0.1, 1.5, 0.05], [0.2, 0.05, 1.0]])
+
+
+@ph.torque(parameters=[0.3, 1.7])
+def stirred(t: float, q: Any, w: Any, p: Any) -> Any:
+    """A torque of attitude, rate and time."""
+    return (p[0] * q[1] * q[0] - 0.1 * w[0], p[0] * math.cos(p[1] * t), -0.1 * w[2])
+
+
+@pytest.fixture
+def taken(monkeypatch: pytest.MonkeyPatch) -> list[bool]:
+    """Notes of each answer whether it was found here."""
+    found, asked = list[bool](), short_runs.answer
+
+    def noted(*args: Any) -> Any:
+        solution = asked(*args)
+        found.append(solution is not None)
+        return solution
+
+    monkeypatch.setattr(short_runs, "answer", noted)
+    return found
+
+
+@pytest.mark.parametrize("body", [BODY, TILTED, ph.Body([1.0, 1.0, 1.5])])
+@pytest.mark.parametrize("times", [None, [20.0], [0.0, 5.0, 20.0], np.linspace(0.1, 19.0, 100)])
+def test_the_run_is_that_of_its_method_and_step(body: ph.Body, times: Any, taken: list[bool]) -> None:
+    """So whoever repeats it with them has the same bits."""
+    motion = MOTION | {"t_eval": times}
+    found = ph.simulate(body, top(0.05), rtol=1e-7, **motion)
+    assert taken == [True]
+    again = ph.simulate(body, top(0.05), method=found.method, step=found.step, **motion)
+    assert (found.t == again.t).all()
+    assert (found.quaternion == again.quaternion).all()
+    assert (found.momentum == again.momentum).all()
+    assert (found.at(7.3).omega == again.at(7.3).omega).all()
+    assert found.message.startswith(again.message)
+    assert (found.status, found.t_last, found.rtol) == (again.status, again.t_last, 1e-7)
+    finest = ph.simulate(body, top(0.05), rtol=1e-12, **(motion | {"t_eval": found.t}))
+    assert found.error_estimate is not None
+    rows = np.arange(found.t.size)
+    assert distance(found, rows, finest) <= found.error_estimate + 1e-12 <= 1e-7 + 1e-12
+
+
+@pytest.mark.parametrize("every", [2, 5, 1000])
+def test_fewer_rows_at_steps(every: int, taken: list[bool]) -> None:
+    """They are those of the run by its method and step."""
+    found = ph.simulate(BODY, top(0.05), rtol=1e-7, every=every, **MOTION)
+    again = ph.simulate(BODY, top(0.05), method=found.method, step=found.step, every=every, **MOTION)
+    assert taken == [True]
+    assert (found.t == again.t).all()
+    assert (found.momentum == again.momentum).all()
+
+
+def test_answers_do_not_depend_on_those_before() -> None:
+    def asked(factor: float) -> ph.Solution:
+        return ph.simulate(BODY, stirred, rtol=1e-8, **(MOTION | {"omega": [0.9 * factor, -0.7, 1.1]}))
+
+    alone = asked(1.0)
+    asked(3.0), asked(1.1)
+    assert (asked(1.0).momentum == alone.momentum).all()
+
+
+def test_a_row_at_the_start_alone_is_compared_with_nothing(taken: list[bool]) -> None:
+    """The companion once read a time that nobody had written: what it cost depended on what memory held before."""
+    costs = set[int]()
+    for k in range(30):
+        full = [np.full(n, 0.01 * k) for n in (200, 2000, 6000)]
+        del full
+        costs.add(ph.simulate(BODY, top(0.3), omega=[0.1, 0.2, 1.0], t_span=(0, 9), t_eval=[0.0], rtol=1e-6).nfev)
+    assert all(taken)
+    assert len(costs) == 1
+
+
+def test_the_solution_is_one_like_others(taken: list[bool]) -> None:
+    """It is made in a shorter way, and has all that others have."""
+    found = ph.simulate(BODY, top(0.1), rtol=1e-7, **MOTION)
+    assert taken == [True]
+    for one in (found, found.problem, found.plan, found.stats):
+        for name in (field.name for field in dataclasses.fields(one)):
+            getattr(one, name)
+    again = dataclasses.replace(found)
+    kept = pickle.loads(pickle.dumps(found))
+    for other in (again, kept):
+        assert (other.quaternion == found.quaternion).all()
+        assert (other.message, other.stats, other.plan.step) == (found.message, found.stats, found.plan.step)
+        assert other.memory == found.memory
+        assert (other.metadata, other.events, other.last_state.size) == ({}, (), 0)
+    assert repr(again.problem) == repr(found.problem)
+    found.metadata["name"] = "first"
+    assert ph.simulate(BODY, top(0.1), rtol=1e-7, **MOTION).metadata == {}
+
+
+def test_rows_are_the_users_own() -> None:
+    """Whoever writes to the times of a solution does not change those of the next."""
+    motion = MOTION | {"rtol": 1e-7, "t_eval": [5.0, 20.0]}
+    first = ph.simulate(BODY, top(0.1), **motion)
+    rows = first.quaternion.copy()
+    assert first.problem.times is not None
+    first.problem.times[0], first.t[0] = 6.0, 7.0
+    first.quaternion[:] = 0.0
+    assert (ph.simulate(BODY, top(0.1), **motion).quaternion == rows).all()
+
+
+def test_torques_that_read_other_things_are_not_mixed_up(taken: list[bool]) -> None:
+    """The same function may be declared to depend on more: then it is looked at in another way."""
+    function = with_gain.function
+    less, more = ph.torque(function, depends="attitude"), ph.torque(function, depends=["attitude", "time", "rate"])
+    evaluations = [ph.simulate(BODY, one, rtol=1e-7, **MOTION).nfev for one in (less, more, less, more)]
+    assert taken == [True] * 4
+    assert evaluations[:2] == evaluations[2:]
+    assert evaluations[0] != evaluations[1]
+
+
+GAIN = 0.3
+
+
+def gain(q: Any) -> Any:
+    return GAIN * q[1]
+
+
+@ph.torque
+def with_gain(t: float, q: Any, w: Any, p: Any) -> Any:
+    return (0.0, gain(q), 0.1 * q[2])
+
+
+def test_what_a_function_reads_may_change(taken: list[bool], monkeypatch: pytest.MonkeyPatch) -> None:
+    """A number that a helper of the user's function reads, or the helper, between calls that are otherwise the same."""
+    first = ph.simulate(BODY, with_gain, rtol=1e-8, **MOTION)
+    monkeypatch.setitem(globals(), "GAIN", 0.4)
+    second = ph.simulate(BODY, with_gain, rtol=1e-8, **MOTION)
+    monkeypatch.setitem(globals(), "gain", lambda q: 0.3 * q[1])
+    third = ph.simulate(BODY, with_gain, rtol=1e-8, **MOTION)
+    assert taken == [True, True, True]
+    assert np.abs(second.omega[-1] - first.omega[-1]).max() > 1e-3
+    assert (third.momentum == first.momentum).all()
+
+
+def test_threads_share_what_is_kept() -> None:
+    rates = [[0.9 + 0.01 * k, -0.7, 1.1] for k in range(40)]
+
+    def asked(omega: list[float]) -> bytes:
+        return answer(0.1, 1e-8, omega=omega, t_eval=[3.0, 20.0]).momentum.tobytes()
+
+    with ThreadPoolExecutor(8) as pool:
+        assert list(pool.map(asked, rates)) == list(map(asked, rates))
+
+
+def test_time_may_run_backward(taken: list[bool]) -> None:
+    there = ph.simulate(BODY, stirred, rtol=1e-9, **MOTION)
+    end = {"omega": there.omega[-1], "attitude": there.quaternion[-1]}
+    back = ph.simulate(BODY, stirred, rtol=1e-9, t_span=(20.0, 0.0), **end)
+    assert taken == [True, True]
+    assert np.abs(back.omega[-1] - MOTION["omega"]).max() < 1e-7
+
+
+WALL = ph.torque(lambda t, q, w, p: (0.0, 0.0, 1e-3 + math.exp(100.0 * (q[1] - 0.3))))
+PULSE = ph.torque(lambda t, q, w, p: (0.0, 0.0, math.exp(-((t - 7.0) ** 2) / 1e-4)))
+
+
+@ph.torque
+def stiff(t: float, q: Any, w: Any, p: Any) -> Any:
+    return (-1e5 * w[0], -1e5 * w[1], -1e5 * w[2])
+
+
+@ph.torque(state=["z"])
+def carrying(t: float, q: Any, w: Any, p: Any, z: Any) -> Any:
+    return (z[0], 0.0, 0.0), (-z[0],)
+
+
+@pytest.mark.parametrize(
+    ("torque", "others"),
+    [
+        (top(0.1), {"rtol": 1e-12}),
+        (top(0.1), {"t_span": (0.0, 1e4)}),
+        (top(0.1), {"t_eval": np.linspace(0.0, 20.0, 102)}),
+        (carrying, {"state": [0.1]}),
+        (WALL, {}),
+        (PULSE, {}),
+        (stiff, {}),
+        (ph.torque(lambda t, q, w, p: (0.1 * q[1], 0.0, 0.0), compiled=False), {}),
+    ],
+)
+def test_what_is_out_of_the_ordinary_is_left_to_others(torque: Any, others: dict[str, Any]) -> None:
+    given = MOTION | {"rtol": 1e-6} | others
+    rtol = given.pop("rtol")
+    assert short_runs.answer(Problem.given(BODY, torque, **given), rtol, None) is None
+
+
+def test_mistakes_are_named_as_ever() -> None:
+    @ph.torque(parameters=[1.0])
+    def fails(t: float, q: Any, w: Any, p: Any) -> Any:
+        return (math.sqrt(p[0]), 0.0, 0.0)
+
+    ph.simulate(BODY, fails, rtol=1e-6, **MOTION)
+    with pytest.raises(ValueError, match="fails"):
+        ph.simulate(BODY, fails.with_parameters([-1.0]), rtol=1e-6, **MOTION)
+
+
+@pytest.mark.parametrize("rtol", [1e-3, 1e-6, 1e-9])
+def test_estimates_hold(rtol: float, taken: list[bool]) -> None:
+    """Under a torque of time, attitude and rate; the truth is a run by collocation in short steps."""
+
+    @ph.torque(parameters=[0.3, 1.3, 0.02])
+    def field(t: float, q: Any, w: Any, p: Any) -> Any:
+        return (
+            p[0] * math.cos(p[1] * t) * q[1] - p[2] * w[0], p[0] * math.sin(p[1] * t) * q[2],
+            -p[2] * w[2] * q[0] * q[0],
+        )  # fmt: skip
+
+    rng = np.random.default_rng(5)
+    for _ in range(12):
+        body = ph.Body(rng.uniform(1.0, 1.9, 3))
+        start: dict[str, Any] = {"omega": rng.normal(size=3), "attitude": rng.normal(size=4), "t_span": (0.0, 30.0)}
+        times = np.linspace(3.0, 30.0, 7)
+        found = ph.simulate(body, field, rtol=rtol, t_eval=times, **start)
+        truth = ph.simulate(body, field, method="G8(compensated=true)", step=0.1, t_eval=times, **start)
+        assert found.error_estimate is not None
+        assert distance(found, np.arange(7), truth) <= found.error_estimate + 1e-13
+        assert found.error_estimate <= rtol
+    assert all(taken)
+
+
+def test_a_tolerance_too_tight_for_a_body_that_comes_to_rest_is_left_to_others() -> None:
+    """No step is as exact as that where the sums are not compensated."""
+    asked = Problem.given(BODY, top(3.0), **(MOTION | {"t_span": (0.0, 300.0)}))
+    assert short_runs.answer(asked, 1e-11, None) is None
