@@ -1,4 +1,4 @@
-"""Wraps the Markdown of the repository at 100 columns: `make format-docs`; `--check` names what is not so.
+"""Wraps the Markdown of the repository at 88 columns: `make format-docs`; `--check` names what is not so.
 
 mdformat does it, with the extensions that pages of the site need. Pages that a script makes are left out, and so are
 the parts between `<!-- name -->` and `<!-- end of name -->`, which scripts write. Blocks of Python that are wider than
@@ -16,9 +16,10 @@ ROOT = Path(__file__).parents[1]
 MADE = "<!-- Made by "
 """Stands in the third line of a page that a script makes."""
 BEGIN = re.compile(r"(?<!`)<!-- (?!end|include|plain)[^>]*-->")
-OPTIONS = {"wrap": 100, "number": True, "compact_tables": True}
 EXTENSIONS = {"gfm", "tables", "myst", "front_matters", "footnote"}
 WIDTH = 88
+"""The site shows so many columns of code; text is wrapped there, too."""
+OPTIONS = {"wrap": WIDTH, "number": True, "compact_tables": True}
 OPTIONS_OF_DIRECTIVE = re.compile(r"^(```\{[\w-]+\}.*\n)---\n((?:[\w-]+:.*\n)+)---\n", re.MULTILINE)
 """Options as mdformat writes them, in YAML."""
 CODE = re.compile(r"^```python\n(.*?)^```$", re.DOTALL | re.MULTILINE)

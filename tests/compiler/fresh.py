@@ -13,9 +13,9 @@ import polhode
 
 REPORT = """
 import json as _json, sys as _sys
-from polhode.compiler import native as _native
+from polhode.compiler import programs as _programs
 def report(**found):
-    found |= {"compilations": _native.compilations, "numba": "numba" in _sys.modules}
+    found |= {"compilations": _programs.compilations, "numba": "numba" in _sys.modules}
     print("REPORT" + _json.dumps(found))
 """
 

@@ -154,7 +154,7 @@ def test_what_is_unchanged_is_not_named_again(text: str, names: Any, monkeypatch
     def never(**_: Any) -> Any:
         raise AssertionError
 
-    monkeypatch.setattr(digest, "Walk", never)
+    monkeypatch.setattr(digest, "DigestWalk", never)
     assert name_now(f) == before
 
 

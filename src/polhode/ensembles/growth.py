@@ -123,8 +123,7 @@ def may_take(c: Character, task: ToleranceTask) -> bool:
     special = c.stiff or c.may_bend or c.uneven or c.dry or c.carries or c.evaluation_cost > 0.0 or c.pieces > 1.0
     if special or c.depends is Depends.NOTHING or torque.calls_out or torque.sample_kernel is not None:
         return False
-    slowest = float(np.linalg.norm(task.starts.rates, axis=-1).min())
-    if slowest * STEADY_RATE * task.rtol < 2.0**-52 * c.rate:
+    if c.free_rate * STEADY_RATE * task.rtol < 2.0**-52 * c.rate:
         return False
     return task.rtol >= LEAST_RTOL and c.knot_error == 0.0 and task.starts.count >= LANES
 
