@@ -5,6 +5,7 @@ python demo.py [FOLDER]
 
 import sys
 import time
+import warnings
 from pathlib import Path
 
 import matplotlib as mpl
@@ -98,7 +99,9 @@ def page(folder: Path) -> list[str]:
     """A page to turn the body with your hands. It opens in any browser, without a network."""
     body, start = ph.Body([1, 2, 2.8]), [0.005, 5, 0]
     exact = ph.FreeMotion(body, omega=start)
-    by_steps = ph.simulate(body, omega=start, t_span=(0, 60), step=0.2, method="RK4")
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ph.LongSteps)  # they are what this page is about
+        by_steps = ph.simulate(body, omega=start, t_span=(0, 60), step=0.2, method="RK4")
     try:
         ph.view(
             exact,
