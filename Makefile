@@ -2,7 +2,7 @@
 #   make demo    install, show what it does, leave pictures and pages in demo/
 #   make test    install, run all checks
 .DEFAULT_GOAL := help
-.PHONY: help viewer page demo docs docs-links format-docs dist test test-all test-lowest-direct test-highest lint evidence faults bench bench-quick each-peer pins clean kept-python
+.PHONY: help viewer page demo docs docs-links format-docs dist test test-all test-lowest-direct test-highest lint evidence faults bench bench-quick engines each-peer pins clean kept-python
 
 # Which Python makes the environments: PYTHON if it is given, else the newest tested one (requirements/find_python.sh).
 FIND_PYTHON := sh requirements/find_python.sh
@@ -20,6 +20,7 @@ help:
 	@echo "make evidence  the long tests    make faults  signals, kills, full disks, nonsense: docs/evidence/reliability.md"
 	@echo "make viewer  the page that shows motions, from its sources in viewer/"
 	@echo "make bench  speed beside seven others, into bench/, in 40 minutes (bench-quick: five)"
+	@echo "make engines  other simulators over the check cases: docs/evidence/engines.md, in ten minutes"
 	@echo "make format-docs  Markdown wrapped at 88 columns    make pins  new requirements    make clean"
 
 # An environment without a working Python is made anew; one that works is kept, whatever made it.
@@ -76,9 +77,7 @@ viewer: $(PAGE)
 page:
 	@$(MAKE) --no-print-directory viewer || echo "NOT BUILT: the page that shows motions, because of the error above; all else works" >&2
 
-# What newcomers run first is compiled here, so that they need not wait for it when they try things by themselves.
 demo: $(VENV)/run.stamp page
-	$(BIN)/polhode warm
 	$(BIN)/python examples/demo.py demo
 
 lint: $(VENV)/test.stamp $(VENV)/markdown.stamp
@@ -175,6 +174,10 @@ PEERS := .venv-peers
 bench bench-quick:
 	@$(MAKE) --no-print-directory VENV=$(PEERS) $(PEERS)/peers.stamp
 	$(PEERS)/bin/python -m benchmarks $(if $(filter bench-quick,$@),--quick)
+
+# Other simulators over the check cases, each in an environment of its own.
+engines: $(VENV)/test.stamp
+	$(BIN)/python -m benchmarks.engines
 
 # All at once; where that fails, one by one, and those that cannot be had are named here and in the tables.
 $(VENV)/peers.stamp: $(BIN)/python requirements/peers.txt requirements/uv.txt pyproject.toml src/polhode/__init__.py

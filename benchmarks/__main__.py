@@ -106,7 +106,7 @@ OTHERS = {
     "lanes": ["benchmarks.ensemble"],
     "foundation": ["benchmarks.foundation"],
 }
-"""Measurements that print their own table, by the name of its place in docs/evidence/benchmarks.md."""
+"""Measurements that print their own table, by the name of its place in docs/evidence/benchmarks*.md."""
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

@@ -5,11 +5,14 @@ functions around them. polhode compiles that text as a user's function; heyoka i
 in 80-bit numbers, twice, and the distance of its two runs is the doubt of the truth. Nothing else is shared.
 
 Problems have numbers, and their draws depend on these alone: results go line by line to build/grammar.jsonl, a run that
-is stopped goes on where it was, and several may run at once (`--part 0/2`). At the end the counts go to
+is stopped goes on where it was, and several may run at once (`--part 0/2`). Each has a checksum of the code that states
+errors, so that the page can say whether that is still the code. With `--write` the counts go to
 docs/evidence/accuracy.json, and the table of docs/evidence/accuracy.md is written anew. It needs heyoka.
 """
 
 import argparse
+import ast
+import hashlib
 import json
 import math
 import re
@@ -18,6 +21,7 @@ import time
 import warnings
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -33,6 +37,8 @@ COUNTS, PAGE = HERE / "docs" / "evidence" / "accuracy.json", HERE / "docs" / "ev
 TABLE = re.compile(r"(?<=<!-- grammar -->\n).*?(?=<!-- end -->)", re.DOTALL)
 STARTS = 100
 """The problems with one torque: other bodies, starts, parameters, spans and tolerances compile little."""
+STATES_ERRORS = ("accuracy/*.py", "kernels/judge.py", "kernels/one_call.py")
+"""The code that chooses methods and steps and states errors."""
 PARAMETERS = 12
 FUNCTIONS = ("sin", "cos", "tanh", "atan", "exp", "sqrt", "erf")
 MOST_STEPS = 400_000
@@ -382,7 +388,7 @@ def run(count: int, part: tuple[int, int], seconds: float, path: Path = RESULTS)
         if group != key or truth is None:
             texts = formula(*group)
             key, torque, truth = group, for_polhode(texts), Truth(texts)
-        row = {**answered(family, number, torque, truth), "polhode": ph.__version__}
+        row = {**answered(family, number, torque, truth), "polhode": ph.__version__, "code": code()}
         with path.open("a", encoding="utf-8") as file:
             file.write(json.dumps(row) + "\n")
 
@@ -419,8 +425,23 @@ def counts(rows: list[dict[str, Any]]) -> dict[str, dict[str, Any]]:
     return found
 
 
-def table(found: dict[str, dict[str, Any]]) -> str:
-    """Returns the counts as a table."""
+@lru_cache(maxsize=1)
+def code() -> str:
+    """Returns a checksum of the code that states errors, without its words."""
+    found = hashlib.sha256()
+    for pattern in STATES_ERRORS:
+        for path in sorted(Path(ph.__file__).parent.glob(pattern)):
+            tree = ast.parse(path.read_text("utf-8"))
+            for node in ast.walk(tree):
+                if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef):
+                    said = [x for x in node.body if isinstance(x, ast.Expr) and isinstance(x.value, ast.Constant)]
+                    node.body = [x for x in node.body if x not in said]
+            found.update(ast.dump(tree).encode())
+    return found.hexdigest()[:16]
+
+
+def table(found: dict[str, dict[str, Any]], counted: str) -> str:
+    """Returns the counts as a table, and whether the code is still that with which they were `counted`."""
     head = ["| family | drawn | known | estimate holds | least | median | above its tolerance, unwarned | no answer |"]
     rule = ["|---|--:|--:|--:|--:|--:|--:|--:|"]
     lines = [
@@ -428,14 +449,22 @@ def table(found: dict[str, dict[str, Any]]) -> str:
         f"{c['unwarned']} | {c['failed']} |"
         for family, c in found.items()
     ]
-    return "\n".join([*head, *rule, *lines]) + "\n"
+    told = "Counted with the code that states errors in this version."
+    if counted != code():
+        told = "Counted before the last changes of the code that states errors."
+    return "\n".join([*head, *rule, *lines, "", told]) + "\n"
 
 
 def write() -> None:
-    """Writes the counts and the table."""
-    found = counts(kept())
-    COUNTS.write_text(json.dumps({"polhode": ph.__version__, "families": found}, indent=1) + "\n", "utf-8")
-    PAGE.write_text(TABLE.sub(lambda _: table(found), PAGE.read_text("utf-8")), "utf-8")
+    """Writes the counts and the table: of results that are kept, or else of those that were counted before."""
+    made = json.loads(COUNTS.read_text("utf-8"))
+    if rows := kept():
+        codes = {row.get("code", "") for row in rows}
+        made = {"polhode": rows[-1]["polhode"], "code": min(codes), "families": counts(rows)}
+        if len(codes) > 1:
+            made["code"] = "several"
+        COUNTS.write_text(json.dumps(made, indent=1) + "\n", "utf-8")
+    PAGE.write_text(TABLE.sub(lambda _: table(made["families"], made["code"]), PAGE.read_text("utf-8")), "utf-8")
 
 
 def main() -> None:
@@ -451,7 +480,7 @@ def main() -> None:
         run(asked.count, (k, n), asked.seconds)
     else:
         write()
-    sys.stdout.write(table(counts(kept())))
+    sys.stdout.write(table(counts(kept()), code()))
 
 
 if __name__ == "__main__":

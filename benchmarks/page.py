@@ -1,4 +1,4 @@
-"""Tables of docs/evidence/benchmarks.md, with the day and the machine they were measured on."""
+"""Tables of docs/evidence/benchmarks*.md, with the day and the machine they were measured on."""
 
 import argparse
 import datetime
@@ -10,7 +10,7 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
-PAGE = Path(__file__).parents[1] / "docs" / "evidence" / "benchmarks.md"
+EVIDENCE = Path(__file__).parents[1] / "docs" / "evidence"
 
 
 def processor() -> str:
@@ -65,6 +65,14 @@ def described(machine: dict[str, Any]) -> str:
     )
 
 
+def page_of(name: str) -> Path:
+    """The page of benchmarks that has the marks of this name."""
+    for page in sorted(EVIDENCE.glob("benchmarks*.md")):
+        if f"<!-- {name} -->" in page.read_text():
+            return page
+    raise ValueError(f"no page of benchmarks has the marks <!-- {name} -->")
+
+
 def put(path: Path, name: str, text: str) -> None:
     """Puts a text into a page, between the marks of this name."""
     begin, end = f"<!-- {name} -->", f"<!-- end of {name} -->"
@@ -80,7 +88,7 @@ def report(name: str, text: str, write: bool) -> None:
     """Prints the text; if asked to, puts it into the page between the marks of this name."""
     print(text, flush=True)
     if write:
-        put(PAGE, name, text)
+        put(page_of(name), name, text)
 
 
 def markdown(rows: Sequence[Sequence[str]]) -> str:
@@ -92,6 +100,6 @@ def markdown(rows: Sequence[Sequence[str]]) -> str:
 def command(name: str, what: str, measured: Callable[[], str], arguments: Sequence[str] | None = None) -> None:
     """Measures a table, prints it, and with --write puts it into the page."""
     parser = argparse.ArgumentParser(description=what.partition("\n")[0])
-    parser.add_argument("--write", action="store_true", help="put the table into docs/evidence/benchmarks.md")
+    parser.add_argument("--write", action="store_true", help="put the table into docs/evidence/benchmarks*.md")
     write = parser.parse_args(arguments).write
     report(name, f"{conditions('polhode', 'numba')}\n\n{measured()}", write)

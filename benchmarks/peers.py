@@ -320,7 +320,7 @@ def far() -> str:
 def main(arguments: Sequence[str] | None = None) -> None:
     """Measures, prints and writes the tables."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
-    parser.add_argument("--write", action="store_true", help="put the tables into docs/evidence/benchmarks.md")
+    parser.add_argument("--write", action="store_true", help="put the tables into docs/evidence/benchmarks*.md")
     parser.add_argument("--table", choices=(*MEMORY, "far"), help="only this one")
     asked = parser.parse_args(arguments)
     wanted = MEMORY.get(asked.table, {})

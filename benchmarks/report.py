@@ -1,7 +1,7 @@
 """From the measurements in bench/ to tables, plots, the documentation and the headline of the README.
 
 python -m benchmarks report            # bench/tables.md, bench/*.png, bench/results.json
-python -m benchmarks report --write    # and the same into docs/evidence/benchmarks.md, docs/figures and README.md
+python -m benchmarks report --write    # and the same into docs/evidence/benchmarks*.md, docs/figures and README.md
 """
 
 import argparse
@@ -17,7 +17,7 @@ from typing import Any
 
 from benchmarks import users
 from benchmarks.map import AUTO, MINE, peers_of, ratio, spread
-from benchmarks.page import PAGE, described, markdown, put
+from benchmarks.page import described, markdown, page_of, put
 
 ROOT = Path(__file__).parents[1]
 FIGURES = ROOT / "docs" / "figures"
@@ -513,8 +513,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if asked.write:
         for name, text in texts.items():
             if name != "foundation":
-                put(PAGE, name, text)
-        put(PAGE, HEADLINE, top)
+                put(page_of(name), name, text)
+        put(page_of(HEADLINE), HEADLINE, top)
         for name in PLOTS:
             if name in results:
                 shutil.copy(asked.out / f"bench_{name}.png", FIGURES / f"bench_{name}.png")

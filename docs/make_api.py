@@ -7,7 +7,7 @@ import polhode
 PAGE = Path(__file__).parent / "reference" / "api.md"
 
 GROUPS = {
-    "One body": "Body FreeMotion simulate resume Solution Event prepare Prepared Stepper",
+    "One body": "Body FreeMotion simulate resume Solution Event prepare Prepared Stepper drift Drift",
     "Many bodies": "ensemble Ensemble quantity Reduced plan_ensemble EnsemblePlan",
     "Bodies that act on each other": ("System simulate_system resume_system SystemSolution pairs forces Langevin"),
     "See it turn": "view",
@@ -22,6 +22,7 @@ GROUPS = {
     "Files": "load read_aem read_apm",
     "What can go wrong": (
         "SimulationFailed SimulationInterrupted EnsembleInterrupted ComparisonInterrupted ToleranceNotReached "
+        "DriftImpossible "
         "EventsUnresolved ShortSteps LongSteps LongRun ScaledQuaternion BadFile"
     ),
 }
@@ -29,10 +30,12 @@ GROUPS = {
 
 MODULES = {
     "systems": "Forces and events of bodies that act on each other",
+    "cases": "Check cases",
     "cluster": "What can go wrong with plans",
     "environment": "Bodies in orbit",
     "samples": "Distributions to draw ensembles from",
     "elliptic": "Elliptic functions",
+    "mujoco": "In the loop of MuJoCo",
 }
 LISTS = ("methods", "torques", "__version__")
 """Names that have pages of their own, or need none."""

@@ -1,4 +1,4 @@
-"""Write docs/reference/methods.md from the catalogue: `python -m docs.make_methods`."""
+"""Write docs/reference/methods.md, and a page for each family, from the catalogue: `python -m docs.make_methods`."""
 
 from pathlib import Path
 
@@ -7,13 +7,9 @@ from polhode.methods import Method
 from polhode.text import cards
 from polhode.text.references import citation
 
-PAGE = Path(__file__).parent / "reference" / "methods.md"
+REFERENCE = Path(__file__).parent / "reference"
 
-INTRODUCTION = """\
-# Methods
-
-<!-- Made by docs/make_methods.py from the declarations in src/polhode/methods: edit those. -->
-"""
+MADE = "<!-- Made by docs/make_methods.py from the declarations in src/polhode/methods: edit those. -->"
 
 MEASURED = """\
 ## All methods
@@ -24,24 +20,45 @@ claim. In the shell, `polhode methods --all` prints the tables and `polhode meth
 its literature and an example; with `--json` both are for programs to read. `polhode compare` measures errors and costs
 on a motion of your own ([compare.md](../howto/choose_method.md)).
 
-How to read the tables:
+Each family has a page:
+"""
+
+TREE = """\
+```{toctree}
+:hidden:
+:glob:
+
+methods/*
+```
 """
 
 
-def page() -> str:
-    """Returns the whole page."""
-    key = [f"- *{name}*: {_plain(text)}." for name, text in cards.KEY.items()]
-    parts = [INTRODUCTION + "\n" + start_here(), MEASURED + "\n" + "\n".join(key)]
+def pages() -> dict[Path, str]:
+    """The text of every page, by its place."""
     families = [family for family in cards.families() if not family.package]
-    for family in families:
-        parts.append(f"### {family.heading}")
-        if family.text:
-            parts.append(family.text)
-        parts.append(_table(family.members))
-        parts += [_method(method) for method in family.members if method.about or method.options]
-    cited = {key for family in families for method in family.members for key in method.cite.split(",")}
+    links = "\n".join(f"- [{_plain(f.heading)}](methods/{f.name}.md): {_named(f.members)}" for f in families)
+    front = ["# Methods", MADE, start_here(), MEASURED + "\n" + links, "How to read the tables:\n\n" + _key(), TREE]
+    return {
+        REFERENCE / "methods.md": "\n\n".join(front),
+        **{REFERENCE / "methods" / f"{family.name}.md": family_page(family) for family in families},
+    }
+
+
+def family_page(family: cards.Family) -> str:
+    """The table of a family, its methods, and the literature that they cite."""
+    parts = [f"# {family.heading}", MADE, family.text, _table(family.members)]
+    parts += [_method(method) for method in family.members if method.about or method.options]
+    cited = {key for method in family.members for key in method.cite.split(",")}
     parts.append("## References\n\n" + "\n".join(f"- {citation(key)}" for key in sorted(cited)))
-    return "\n\n".join(parts) + "\n"
+    return "\n\n".join(filter(None, parts)) + "\n"
+
+
+def _key() -> str:
+    return "\n".join(f"- *{name}*: {_plain(text)}." for name, text in cards.KEY.items())
+
+
+def _named(members: tuple[Method, ...]) -> str:
+    return ", ".join(f"`{method.name}`" for method in members)
 
 
 def start_here() -> str:
@@ -72,4 +89,6 @@ def _method(method: Method) -> str:
 
 
 if __name__ == "__main__":
-    PAGE.write_text(page(), "utf-8")
+    for place, text in pages().items():
+        place.parent.mkdir(exist_ok=True)
+        place.write_text(text, "utf-8")

@@ -8,13 +8,14 @@ Without a directory page and count are written anew from the claims that are kep
 import json
 import re
 import sys
+import textwrap
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from polhode.papers.report import small
-from polhode.papers.study import Claim, ClaimVerdict
+from polhode.papers.study import RULE, Claim, ClaimVerdict
 from polhode.text.references import citation
 
 HERE = Path(__file__).parent
@@ -24,7 +25,7 @@ CLAIMS, PAGE = PLACE / "claims.json", PLACE / "claims.md"
 SHOWN = ("krysl2004/fig12", "vilmart2008/fig2")
 COUNTS = re.compile(r"(?<=<!-- counts -->).*?(?=<!-- end -->)", re.DOTALL)
 
-INTRODUCTION = """\
+INTRODUCTION = f"""\
 # What five papers claim, and what was measured
 
 <!-- Made by docs/make_reproduction.py from claims.json: run `polhode reproduce`, and that. -->
@@ -32,6 +33,8 @@ INTRODUCTION = """\
 `polhode reproduce` reruns every figure, table and claim of five papers, judges each claim by a measurement, and leaves
 a report with the figures; `polhode reproduce krysl2004/fig13` does so for one of them. Verdicts are computed:
 [claims.json](claims.json) has the test of each. Execution times are those of one machine; judged are their ratios.
+
+{textwrap.fill(RULE, 120)}
 """
 
 

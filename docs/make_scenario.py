@@ -38,6 +38,7 @@ SECTIONS: list[tuple[str, type[BaseModel]]] = [
     ("[ensemble]", scenario._Ensemble),
     ("distributions, in [ensemble]", scenario._Drawn),
     ("parameters = {...} in [ensemble]", scenario._DrawnParameters),
+    ("[drift]", scenario._Drift),
 ]
 
 
@@ -117,7 +118,7 @@ def _in_words(hint: Any) -> str:
     if origin is dict:
         return f"table of {_in_words(arguments[1])}s"
     if origin is tuple and arguments[-1] is Ellipsis:
-        return "tables" if _is_table(arguments[0]) else f"list of {_in_words(arguments[0])}s"
+        return "tables" if _is_table(arguments[0]) else f"list of {_in_words(arguments[0]).removesuffix('s')}s"
     if origin is tuple and typing.get_origin(arguments[0]) is tuple:
         return f"{len(arguments)} rows of {_in_words(arguments[0])}"
     if origin is tuple:

@@ -11,17 +11,9 @@ from typing import Any
 import pytest
 from hypothesis import settings
 
-from tests.news import News
-
 settings.register_profile("fixed", derandomize=True)
 settings.load_profile("fixed")
 os.environ.setdefault("POLHODE_QUIET", "1")  # what is compiled depends on the cache, and output is compared
-
-
-def pytest_configure(config: pytest.Config) -> None:
-    """The long tests are followed: `make evidence` runs for most of an hour."""
-    if config.option.markexpr == "evidence" and not hasattr(config, "workerinput"):
-        config.pluginmanager.register(News(config), "news")
 
 
 @pytest.hookimpl(tryfirst=True)

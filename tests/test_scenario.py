@@ -289,7 +289,7 @@ RUN = GOOD["run"]
         (toml(torque="weight = 1"), "torque.model: missing: name one of `polhode torques`"),
         (toml(torque='model = "HeavyTop"'), "torque.weight: missing"),
         # one of several
-        (toml(body=""), "body: give exactly one of moments, tensor, name; found none of them"),
+        (toml(body=""), "body: give exactly one of moments, tensor, name, moments_at, tensors_at; found none of them"),
         (toml(body='moments = [1, 1, 1]\nname = "book"'), "found moments and name"),
         (toml(initial=""), "initial: give exactly one of omega, omega_deg, momentum; found none"),
         (

@@ -397,7 +397,7 @@ def test_files_that_are_not_ours(tmp_path: Path) -> None:
         ph.load(tmp_path / "x.nc")
     run(every=100).save(tmp_path / "s.nc")
     variables, attributes = netcdf.read(tmp_path / "s.nc")
-    netcdf.write(tmp_path / "later.nc", variables, attributes | {"format_version": 4})
+    netcdf.write(tmp_path / "later.nc", variables, attributes | {"format_version": 5})
     with pytest.raises(BadFile, match="later version of polhode"):
         ph.load(tmp_path / "later.nc")
     del variables["momentum"]

@@ -11,11 +11,14 @@ from polhode.support.interrupts import on_demand
 __version__ = "0.2.0"
 
 if TYPE_CHECKING:
+    from polhode import cases as cases
     from polhode import cluster as cluster
     from polhode import elliptic as elliptic
     from polhode import environment as environment
     from polhode import methods as methods
+    from polhode import mujoco as mujoco
     from polhode import samples as samples
+    from polhode import sensors as sensors
     from polhode import systems as systems
     from polhode import torques as torques
     from polhode.accuracy.policy import ToleranceNotReached as ToleranceNotReached
@@ -23,6 +26,7 @@ if TYPE_CHECKING:
     from polhode.api.compare import Comparison as Comparison
     from polhode.api.compare import ComparisonInterrupted as ComparisonInterrupted
     from polhode.api.compare import compare as compare
+    from polhode.api.drift import drift as drift
     from polhode.api.ensemble import ensemble as ensemble
     from polhode.api.fit import fit as fit
     from polhode.api.load import load as load
@@ -39,6 +43,8 @@ if TYPE_CHECKING:
     from polhode.api.view import view as view
     from polhode.attitudes import quaternion_from_euler as quaternion_from_euler
     from polhode.attitudes import quaternion_from_mrp as quaternion_from_mrp
+    from polhode.averages.course import DriftImpossible as DriftImpossible
+    from polhode.averages.result import Drift as Drift
     from polhode.body import Body as Body
     from polhode.ensembles.reduce import Reduced as Reduced
     from polhode.ensembles.reduce import quantity as quantity
@@ -54,9 +60,9 @@ if TYPE_CHECKING:
     from polhode.kernels.algebra.vector_table import table_at as table_at
     from polhode.kernels.ops import where as where
     from polhode.referee.verdict import Verdict as Verdict
-    from polhode.run.cost import LongRun as LongRun
     from polhode.run.integration import SimulationFailed as SimulationFailed
     from polhode.run.integration import SimulationInterrupted as SimulationInterrupted
+    from polhode.run.step_warnings import LongRun as LongRun
     from polhode.run.step_warnings import ShortSteps as ShortSteps
     from polhode.solution import Solution as Solution
     from polhode.support.checks import LongSteps as LongSteps
@@ -69,20 +75,21 @@ if TYPE_CHECKING:
     from polhode.torques import torque as torque
     from polhode.torques import torque_from_pointer as torque_from_pointer
     from polhode.torques._sampled import Sampled as Sampled
-    from polhode.torques.constant_body import ConstantBodyTorque as ConstantBodyTorque
-    from polhode.torques.constant_space import ConstantSpaceTorque as ConstantSpaceTorque
     from polhode.torques.coulomb_soft_wall import CoulombSoftWall as CoulombSoftWall
     from polhode.torques.damper import Damper as Damper
     from polhode.torques.damping import LinearDamping as LinearDamping
     from polhode.torques.facets import Facets as Facets
     from polhode.torques.gravity_gradient import GravityGradient as GravityGradient
+    from polhode.torques.gravity_gradient import OrbitalGravityGradient as OrbitalGravityGradient
     from polhode.torques.heavy_top import HeavyTop as HeavyTop
     from polhode.torques.magnetic_dipole import MagneticDipole as MagneticDipole
+    from polhode.torques.mass_flow import MassFlow as MassFlow
     from polhode.torques.no_torque import Free as Free
-    from polhode.torques.orbital_gravity_gradient import OrbitalGravityGradient as OrbitalGravityGradient
-    from polhode.torques.piecewise import PiecewiseTorque as PiecewiseTorque
+    from polhode.torques.prescribed import ConstantBodyTorque as ConstantBodyTorque
+    from polhode.torques.prescribed import ConstantSpaceTorque as ConstantSpaceTorque
+    from polhode.torques.prescribed import PiecewiseTorque as PiecewiseTorque
+    from polhode.torques.prescribed import SinusoidalTorque as SinusoidalTorque
     from polhode.torques.reaction_wheels import ReactionWheels as ReactionWheels
-    from polhode.torques.sinusoidal import SinusoidalTorque as SinusoidalTorque
     from polhode.torques.table import Table as Table
     from polhode.vectors import clip as clip
     from polhode.vectors import cross as cross
@@ -92,81 +99,71 @@ if TYPE_CHECKING:
     from polhode.vectors import to_body as to_body
     from polhode.vectors import to_space as to_space
 
-_HOME = {
-    "BadFile": "files.netcdf",
-    "Body": "body",
-    "Comparison": "api.compare",
-    "ComparisonInterrupted": "api.compare",
-    "ConstantBodyTorque": "torques.constant_body",
-    "ConstantSpaceTorque": "torques.constant_space",
-    "CoulombSoftWall": "torques.coulomb_soft_wall",
-    "Damper": "torques.damper",
-    "Ensemble": "ensembles.result",
-    "EnsembleInterrupted": "ensembles.result",
-    "EnsemblePlan": "api.plan",
-    "Event": "events.find",
-    "EventsUnresolved": "events.find",
-    "Facets": "torques.facets",
-    "Fit": "fitting.fit_result",
-    "Free": "torques.no_torque",
-    "FreeMotion": "free.free_motion",
-    "GravityGradient": "torques.gravity_gradient",
-    "HeavyTop": "torques.heavy_top",
-    "Langevin": "systems.steps",
-    "LinearDamping": "torques.damping",
-    "LongRun": "run.cost",
-    "LongSteps": "support.checks",
-    "MagneticDipole": "torques.magnetic_dipole",
-    "OrbitalGravityGradient": "torques.orbital_gravity_gradient",
-    "PiecewiseTorque": "torques.piecewise",
-    "Prepared": "api.prepare",
-    "ReactionWheels": "torques.reaction_wheels",
-    "Reduced": "ensembles.reduce",
-    "Sampled": "torques._sampled",
-    "ScaledQuaternion": "support.checks",
-    "ShortSteps": "run.step_warnings",
-    "SimulationFailed": "run.integration",
-    "SimulationInterrupted": "run.integration",
-    "SinusoidalTorque": "torques.sinusoidal",
-    "Solution": "solution",
-    "Stepper": "api.stepper",
-    "System": "systems.system",
-    "SystemSolution": "systems.solution",
-    "Table": "torques.table",
-    "ToleranceNotReached": "accuracy.policy",
-    "Verdict": "referee.verdict",
-    "check": "api.check",
-    "clip": "vectors",
-    "compare": "api.compare",
-    "cross": "vectors",
-    "dot": "vectors",
-    "ensemble": "api.ensemble",
-    "forces": "systems.forces",
-    "fit": "api.fit",
-    "load": "api.load",
-    "pairs": "systems.forces",
-    "plan_ensemble": "api.plan",
-    "plot": "api.view",
-    "prepare": "api.prepare",
-    "quantity": "ensembles.reduce",
-    "quaternion_conjugate": "vectors",
-    "quaternion_from_euler": "attitudes",
-    "quaternion_from_mrp": "attitudes",
-    "quaternion_product": "vectors",
-    "read_aem": "files.ccsds",
-    "read_apm": "files.ccsds",
-    "resume": "api.simulate",
-    "resume_system": "api.systems",
-    "simulate": "api.simulate",
-    "simulate_system": "api.systems",
-    "table_at": "kernels.algebra.vector_table",
-    "to_body": "vectors",
-    "to_space": "vectors",
-    "torque": "torques",
-    "torque_from_pointer": "torques",
-    "view": "api.view",
-    "where": "kernels.ops",
+_NAMES = {
+    "accuracy.policy": "ToleranceNotReached",
+    "api.check": "check",
+    "api.compare": "Comparison ComparisonInterrupted compare",
+    "api.drift": "drift",
+    "api.ensemble": "ensemble",
+    "api.fit": "fit",
+    "api.load": "load",
+    "api.plan": "EnsemblePlan plan_ensemble",
+    "api.prepare": "Prepared prepare",
+    "api.simulate": "resume simulate",
+    "api.stepper": "Stepper",
+    "api.systems": "resume_system simulate_system",
+    "api.view": "plot view",
+    "attitudes": "quaternion_from_euler quaternion_from_mrp",
+    "averages.course": "DriftImpossible",
+    "averages.result": "Drift",
+    "body": "Body",
+    "ensembles.reduce": "Reduced quantity",
+    "ensembles.result": "Ensemble EnsembleInterrupted",
+    "events.find": "Event EventsUnresolved",
+    "files.ccsds": "read_aem read_apm",
+    "files.netcdf": "BadFile",
+    "fitting.fit_result": "Fit",
+    "free.free_motion": "FreeMotion",
+    "kernels.algebra.vector_table": "table_at",
+    "kernels.ops": "where",
+    "referee.verdict": "Verdict",
+    "run.integration": "SimulationFailed SimulationInterrupted",
+    "run.step_warnings": "LongRun ShortSteps",
+    "solution": "Solution",
+    "support.checks": "LongSteps ScaledQuaternion",
+    "systems.forces": "forces pairs",
+    "systems.solution": "SystemSolution",
+    "systems.steps": "Langevin",
+    "systems.system": "System",
+    "torques": "torque torque_from_pointer",
+    "torques._sampled": "Sampled",
+    "torques.coulomb_soft_wall": "CoulombSoftWall",
+    "torques.damper": "Damper",
+    "torques.damping": "LinearDamping",
+    "torques.facets": "Facets",
+    "torques.gravity_gradient": "GravityGradient OrbitalGravityGradient",
+    "torques.heavy_top": "HeavyTop",
+    "torques.magnetic_dipole": "MagneticDipole",
+    "torques.mass_flow": "MassFlow",
+    "torques.no_torque": "Free",
+    "torques.prescribed": "ConstantBodyTorque ConstantSpaceTorque PiecewiseTorque SinusoidalTorque",
+    "torques.reaction_wheels": "ReactionWheels",
+    "torques.table": "Table",
+    "vectors": "clip cross dot quaternion_conjugate quaternion_product to_body to_space",
 }
-_MODULES = ("cluster", "elliptic", "environment", "methods", "samples", "systems", "torques")
+"""The public names by the module that has them."""
+_HOME = {name: module for module, names in _NAMES.items() for name in names.split()}
+_MODULES = (
+    "cases",
+    "cluster",
+    "elliptic",
+    "environment",
+    "methods",
+    "mujoco",
+    "samples",
+    "sensors",
+    "systems",
+    "torques",
+)
 __all__ = sorted([*_HOME, *_MODULES, "__version__"])
 __getattr__, __dir__ = on_demand(__name__, _HOME, _MODULES)

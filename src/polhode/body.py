@@ -1,14 +1,18 @@
-"""Bodies: moments of inertia, principal axes, and bodies from the literature."""
+"""Bodies: moments of inertia, principal axes and states in them, and bodies from the literature."""
 
 import copy
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, NamedTuple
+from itertools import pairwise
+from typing import Any, Literal, NamedTuple, Self, cast
 
 import numpy as np
 
-from polhode.kernels.types import Vec3
+from polhode.kernels.algebra.quat import conjugate, multiply, to_space
+from polhode.kernels.algebra.vector_table import handle_of, made_once, packed
+from polhode.kernels.states import STATE
+from polhode.kernels.types import CarriedState, Quat, State, Vec3
 from polhode.support import checks
 from polhode.support.arrays import Floats
 
@@ -20,6 +24,17 @@ TRIANGLE_TOLERANCE = 1e-12
 
 SMALLEST_MOMENT = 1e-300
 """Moments lie between this and its inverse, so that they, their inverses and sums of them are floats."""
+
+
+KINDS = ("linear", "cubic")
+LOOKS = 9
+"""Times in each piece, its ends included, at which a tensor that changes is checked; straight lines need their ends."""
+DEGREE = 7
+"""The degree of the polynomials that follow a tensor that is a function of time."""
+FUNCTION_TOLERANCE, SHORTEST_SHARE, MOST_PIECES = 3e-14, 2.0**-30, 100_000
+"""They do so to this part of its largest element; no piece is shorter than this share of the whole."""
+FEW_ROWS = 16
+"""Up to this many rows are turned one by one: the calls of NumPy would take longer."""
 
 
 class BodyNumbers(NamedTuple):
@@ -42,6 +57,12 @@ class Body:
     as that of a wheel that is kept at one speed relative to the body. Then the angular momentum is m = I w + g. The
     moments are those of the whole, in which the rotor takes part as if it were fixed.
 
+    A body changes with time if `times` are given, with moments or tensors for each of them, or a function of time as
+    `inertia`: `Body(rows, times=t)`, `Body(function, times=(first, last))`. Rows are joined by straight lines, or with
+    kind="cubic" by a spline; a time that is there twice is a jump, and the inner times of a function are. The angular
+    momentum is that of the whole, m' = m x w + N with w = I(t)^-1 (m - g): no change of the tensor changes it in space.
+    Mass that leaves takes its momentum along by a torque, `MassFlow`.
+
     No mass distribution has a moment greater than the sum of the other two. Some published test bodies do:
     `allow_unphysical=True` accepts them.
 
@@ -55,11 +76,25 @@ class Body:
     array([1.9807, 2.5193, 3.    ])
     >>> ph.Body.named("book")
     Body([5.0, 10.0, 1.0], name='book', allow_unphysical=True)
+    >>> boom = ph.Body([[1, 2, 2.8], [3, 4, 2.8]], times=[0, 60])  # a boom along the third axis, within a minute
+    >>> boom.at(30).moments
+    array([2. , 3. , 2.8])
     """
 
+    changes = False
+    """Whether it changes with time."""
+    breakpoints: tuple[float, ...] = ()
+    """The times at which its tensor jumps or has a kink."""
+
+    def __new__(cls, inertia: Any = None, *, times: Any = None, **settings: Any) -> "Body":
+        """Makes a `ChangingBody` of a table or a function of time."""
+        changes = times is not None or callable(inertia)
+        return object.__new__(ChangingBody if cls is Body and changes else cls)
+
     def __init__(
-        self, inertia: Any, *, name: str | None = None, allow_unphysical: bool = False, rotor: Any = None
-    ) -> None:
+        self, inertia: Any, *, times: Any = None, kind: Literal["linear", "cubic"] = "linear", name: str | None = None,
+        allow_unphysical: bool = False, rotor: Any = None,
+    ) -> None:  # fmt: skip
         tensor = _tensor(inertia)
         self.name = name
         self.tensor: Floats = tensor
@@ -111,6 +146,16 @@ class Body:
         return other
 
     @property
+    def least_moments(self) -> Floats:
+        """The least that the moments become."""
+        return self.moments
+
+    @property
+    def greatest_moments(self) -> Floats:
+        """The greatest that the moments become."""
+        return self.moments
+
+    @property
     def physical(self) -> bool:
         """Whether some mass distribution has these moments."""
         return bool(2 * self.moments.max() <= self.moments.sum() * (1 + TRIANGLE_TOLERANCE))
@@ -160,7 +205,47 @@ class Body:
         a, b, c = self.moments.tolist()
         return BodyNumbers((a, b, c), (rows[0], rows[1], rows[2]), min(a, b, c), max(a, b, c))
 
-    def momentum_of_one(self, omega: Sequence[float]) -> list[float]:
+    def at(self, t: float) -> "Body":
+        """The body as it is at a time: itself, unless it changes."""
+        return self
+
+    def check_span(self, t0: float, t1: float) -> None:
+        """Raises a ValueError if the tensor is not known at all times between these two."""
+
+    @property
+    def pieces(self) -> dict[str, Any]:
+        """The numbers of a tensor that changes, for files."""
+        return {}
+
+    @classmethod
+    def of_record(cls, inertia: Any, record: Mapping[str, Any], *, name: str | None, rotor: Any) -> "Body":
+        """The body of a file, which may have `pieces`."""
+        if "inertia_knots" not in record:
+            tensor = checks.array("inertia", inertia, (9,)).reshape(3, 3)
+            return Body(tensor, name=name, allow_unphysical=True, rotor=rotor)
+        knots = np.array(checks.row("inertia_knots", record["inertia_knots"]))
+        numbers = checks.row("inertia_pieces", record["inertia_pieces"])
+        stops = np.atleast_1d(record.get("inertia_breakpoints", ())).tolist()
+        made = object.__new__(ChangingBody)
+        pieces = np.array(numbers).reshape(knots.size - 1, -1, 6)
+        made._settle(knots, pieces, tuple(stops), name=name, rotor=rotor, allow_unphysical=True)
+        return made
+
+    def check_constant(self, what: str) -> None:
+        """Raises a ValueError if it changes with time, which is more than `what` takes."""
+        if self.changes:
+            raise ValueError(f"{what} takes bodies that stay as they are, and {self!r} changes: take body.at(t)")
+
+    @property
+    def handles(self) -> tuple[float, float]:
+        """The parameters by which kernels find a tensor that changes: its handle, and whether it is full."""
+        return 0.0, 0.0
+
+    def at_times(self, t: Any) -> Floats:
+        """The inertia tensors at a time, (3, 3), or at many, (times, 3, 3)."""
+        return np.broadcast_to(self.tensor, (*np.shape(t), 3, 3))
+
+    def momentum_of_one(self, omega: Sequence[float], t: Any = None) -> list[float]:
         """Returns I w + g of a single rate, with the bits that `momentum` has."""
         x, y, z = omega
         if self.aligned:
@@ -170,8 +255,8 @@ class Body:
             product = [x * a + y * b + z * c for a, b, c in zip(*self.numbers.tensor, strict=True)]
         return [m + g for m, g in zip(product, self.rotor.tolist(), strict=True)] if self.has_rotor else product
 
-    def momentum(self, omega: Floats) -> Floats:
-        """Returns I w + g, in the user's axes, for one rate or a stack of them."""
+    def momentum(self, omega: Floats, t: Any = None) -> Floats:
+        """I w + g, in the user's axes, for one rate or a stack of them, at a time or at one for each of them."""
         product: Floats
         if self.aligned:
             product = omega * self.moments
@@ -184,8 +269,8 @@ class Body:
         """Returns m - g = I w: the momentum without that of the rotor, for one or a stack of them."""
         return momentum - self.rotor if self.has_rotor else momentum
 
-    def rate(self, momentum: Floats) -> Floats:
-        """The rate that has this momentum, in the user's axes, for one or a stack of them."""
+    def rate(self, momentum: Floats, t: Any = None) -> Floats:
+        """The rate that has this momentum, in the user's axes, for one or a stack of them, at such times."""
         own = self.own_momentum(momentum)
         if self.aligned:
             return own / self.moments
@@ -205,6 +290,295 @@ class Body:
         inertia = self.moments.tolist() if self.aligned else self.tensor.tolist()
         turning = f", rotor={self.rotor.tolist()}" if self.has_rotor else ""
         return f"Body({inertia}{turning}{label}{extra})"
+
+
+class ChangingBody(Body):
+    """A body whose inertia tensor changes with time: `Body(inertia, times=...)` makes it.
+
+    `tensor` is that at the first time, and `moments` is its diagonal; `at(t)` is the body at another time. Motions are
+    computed in the axes in which the tensors were given.
+    """
+
+    changes = True
+
+    def __init__(
+        self, inertia: Any, *, times: Any = None, kind: Literal["linear", "cubic"] = "linear", name: str | None = None,
+        allow_unphysical: bool = False, rotor: Any = None,
+    ) -> None:  # fmt: skip
+        if hasattr(inertia, "coefficients"):
+            made = _of_table(inertia)
+        elif callable(inertia):
+            made = _of_function(inertia, times)
+        else:
+            made = _of_rows(inertia, times, checks.choice("kind of body", kind, KINDS))
+        self._settle(*made, name=name, rotor=rotor, allow_unphysical=allow_unphysical)
+
+    def _settle(
+        self, knots: Floats, coefficients: Floats, breakpoints: tuple[float, ...], *, name: str | None, rotor: Any,
+        allow_unphysical: bool,
+    ) -> None:  # fmt: skip
+        self.knots = knots
+        self.coefficients = coefficients
+        """Coefficients (pieces, terms, 6) of the time since a piece began, highest powers first, of the elements 11,
+        22, 33, 23, 13 and 12."""
+        self.breakpoints = breakpoints
+        unphysical = self._checked(allow=allow_unphysical)
+        super().__init__(self.at_times(knots[0]), name=name, allow_unphysical=True, rotor=rotor)
+        self.axes = np.eye(3)  # kernels compute in the user's axes
+        self.moments = np.diag(self.tensor).copy()
+        self.unphysical = unphysical
+        for value in (knots, coefficients, self.axes, self.moments):
+            value.setflags(write=False)
+
+    # --- at a time
+
+    @property
+    def known(self) -> tuple[float, float]:
+        """The first and the last time."""
+        return float(self.knots[0]), float(self.knots[-1])
+
+    @cached_property
+    def aligned_always(self) -> bool:
+        """Whether the user's axes are principal axes at all times."""
+        return not self.coefficients[:, :, 3:].any()
+
+    @property
+    def least_moments(self) -> Floats:
+        """The least diagonal elements at any knot."""
+        return np.asarray(self._at_knots.min(axis=0))
+
+    @property
+    def greatest_moments(self) -> Floats:
+        """The greatest diagonal elements at any knot."""
+        return np.asarray(self._at_knots.max(axis=0))
+
+    @cached_property
+    def _at_knots(self) -> Floats:
+        return np.diagonal(self.at_times(self.knots), axis1=1, axis2=2)
+
+    @property
+    def physical(self) -> bool:
+        """Whether some mass distribution has such a tensor, at every time that was looked at."""
+        return not self.unphysical
+
+    def at_times(self, t: Any) -> Floats:
+        """The inertia tensors at these times, in kg m^2: (3, 3), or (times, 3, 3). At a jump it is the one after it."""
+        times = np.asarray(t, dtype=np.float64)
+        piece = np.clip(np.searchsorted(self.knots, times, side="right") - 1, 0, len(self.coefficients) - 1)
+        s = (times - self.knots[piece])[..., None]
+        x = self.coefficients[piece, 0]
+        for k in range(1, self.coefficients.shape[1]):
+            x = x * s + self.coefficients[piece, k]
+        return _full(x)
+
+    def at(self, t: float) -> Body:
+        """The body as it is at a time."""
+        self.check_span(t, t)
+        return Body(self.at_times(t), name=self.name, allow_unphysical=True, rotor=self.rotor)
+
+    def momentum(self, omega: Floats, t: Any = None) -> Floats:
+        """I(t) w + g, in the user's axes, of one rate or of one at each time."""
+        product = (self.at_times(_given(t)) @ np.asarray(omega)[..., None])[..., 0]
+        return np.asarray(product + self.rotor)
+
+    def momentum_of_one(self, omega: Sequence[float], t: Any = None) -> list[float]:
+        """I(t) w + g of a single rate."""
+        return cast("list[float]", self.momentum(np.array(omega), t).tolist())
+
+    def rate(self, momentum: Floats, t: Any = None) -> Floats:
+        """The rate that has this momentum, in the user's axes, of one or of one at each time."""
+        own = np.asarray(momentum) - self.rotor
+        return np.asarray(np.linalg.solve(self.at_times(_given(t)), own[..., None])[..., 0])
+
+    def check_span(self, t0: float, t1: float) -> None:
+        """Raises a ValueError if the tensor is not known at all times between these two."""
+        first, last = self.known
+        slack = 4.0 * np.spacing(max(abs(first), abs(last)))
+        if min(t0, t1) < first - slack or max(t0, t1) > last + slack:
+            raise ValueError(
+                f"the inertia of the body is known from {first:g} to {last:g} s, and not over the span from "
+                f"{min(t0, t1):g} to {max(t0, t1):g}: give it for all of the span"
+            )
+
+    @property
+    def pieces(self) -> dict[str, Any]:
+        """Knots, coefficients and breakpoints."""
+        stops = {"inertia_breakpoints": np.array(self.breakpoints)} if self.breakpoints else {}
+        return {"inertia_knots": self.knots, "inertia_pieces": self.coefficients.reshape(-1)} | stops
+
+    # --- for kernels
+
+    @property
+    def handles(self) -> tuple[float, float]:
+        """The parameters by which kernels find the tensor as long as this object lives."""
+        return self._handle("_tensor", lambda: self.coefficients)
+
+    @property
+    def handles_of_change(self) -> tuple[float, float]:
+        """The same of the time derivative of the tensor."""
+        powers = np.arange(self.coefficients.shape[1] - 1, 0.0, -1.0)[:, None]
+        return self._handle("_change", lambda: self.coefficients[:, :-1] * powers)
+
+    def _handle(self, name: str, make: Callable[[], Floats]) -> tuple[float, float]:
+        width = 3 if self.aligned_always else 6
+        numbers = made_once(self, name, lambda: packed(self.knots, make()[:, :, :width]))
+        return handle_of(numbers), float(not self.aligned_always)
+
+    # --- an object
+
+    def _checked(self, *, allow: bool) -> bool:
+        """Raises a ValueError if no body has the tensor at some time; returns whether one is merely unphysical."""
+        count = 2 if self.coefficients.shape[1] <= 2 else LOOKS
+        share = np.linspace(0.0, 1.0, count)
+        t = (self.knots[:-1, None] + np.diff(self.knots)[:, None] * share).reshape(-1)
+        s = (np.diff(self.knots)[:, None] * share)[..., None]
+        x = self.coefficients[:, None, 0]
+        for k in range(1, self.coefficients.shape[1]):
+            x = x * s + self.coefficients[:, None, k]
+        x = x.reshape(-1, 6)
+        moments = np.linalg.eigvalsh(_full(x))
+        if not (positive := moments[:, 0] > 0.0).all():
+            k = int(np.argmin(positive))
+            raise ValueError(f"at t = {t[k]:g} s a moment of inertia is {moments[k, 0]:g}, and it must be positive")
+        excess = moments[:, 2] - moments[:, :2].sum(axis=1)
+        if (excess > TRIANGLE_TOLERANCE * moments.sum(axis=1)).any():
+            k = int(np.argmax(excess))
+            if not allow:
+                listed = ", ".join(f"{m:g}" for m in moments[k])
+                raise ValueError(
+                    f"at t = {t[k]:g} s no body has the moments {listed}: the greatest exceeds the sum of the other "
+                    "two. If this is intended, set allow_unphysical"
+                )
+            return True
+        return False
+
+    def __eq__(self, other: object) -> bool:
+        same = isinstance(other, ChangingBody) and self._content == other._content
+        return same and bool((self.rotor == cast("Body", other).rotor).all())
+
+    def __hash__(self) -> int:
+        return hash((self._content, *self.rotor.tolist()))
+
+    @property
+    def _content(self) -> tuple[bytes, bytes]:
+        return self.knots.tobytes(), self.coefficients.tobytes()
+
+    def __repr__(self) -> str:
+        label = f", name={self.name!r}" if self.name else ""
+        first, last = self.known
+        return f"<Body that changes from {first:g} to {last:g} s, at first with the moments {self.moments}{label}>"
+
+
+def _full(x: Floats) -> Floats:
+    """The tensors of elements 11, 22, 33, 23, 13 and 12."""
+    return np.stack([x[..., [0, 5, 4]], x[..., [5, 1, 3]], x[..., [4, 3, 2]]], axis=-2)
+
+
+def _given(t: Any) -> Any:
+    if t is None:
+        raise TypeError("the body changes with time: its rate and momentum belong to a time, so give t")
+    return t
+
+
+Made = tuple[Floats, Floats, tuple[float, ...]]
+"""Knots, coefficients, and the knots at which steps of a run must end."""
+
+
+def _six(values: Any, count: int) -> Floats:
+    """The six elements in each row of moments or tensors, checked."""
+    shape = checks.shape_of("inertia", values)
+    if shape not in ((count, 3), (count, 3, 3)):
+        raise ValueError(
+            f"inertia must have the shape ({count}, 3) or ({count}, 3, 3), moments or a tensor for each of {count} "
+            f"times, not {shape}"
+        )
+    x = checks.array("inertia", values, shape)
+    if len(shape) == 2:
+        return np.concatenate([x, np.zeros((count, 3))], axis=1)
+    asymmetry = np.abs(x - x.transpose(0, 2, 1)).max(axis=(1, 2))
+    if (bad := asymmetry > 1e-12 * np.abs(x).max(axis=(1, 2))).any():
+        k = int(np.argmax(bad))
+        raise ValueError(f"an inertia tensor is symmetric, but inertia[{k}] is not: pass (I + I.T) / 2")
+    return np.stack([x[:, 0, 0], x[:, 1, 1], x[:, 2, 2], x[:, 1, 2], x[:, 0, 2], x[:, 0, 1]], axis=1)
+
+
+def _times(times: Any) -> Floats:
+    t = np.array(checks.row("times", times))
+    if t.size < 2:
+        raise ValueError(f"a body that changes needs two times at least, not {t.size}")
+    falls = np.diff(t) < 0.0
+    twice = (np.diff(t)[1:] == 0.0) & (np.diff(t)[:-1] == 0.0)
+    if falls.any() or twice.any():
+        k = int(np.argmax(falls)) if falls.any() else int(np.argmax(twice)) + 1
+        raise ValueError(
+            f"times must rise, and be there twice where the tensor jumps, but times[{k}] = {float(t[k])!r} is followed "
+            f"by {float(t[k + 1])!r}"
+        )
+    if t[0] == t[1] or t[-1] == t[-2]:
+        raise ValueError("the tensor cannot jump at the first or the last of its times: leave one of the two rows out")
+    return t
+
+
+def _of_rows(inertia: Any, times: Any, kind: str) -> Made:
+    """A table, whose rows are joined by straight lines or by cubic splines; a time that is there twice is a jump."""
+    t = _times(times)
+    x = _six(inertia, t.size)
+    ends = [0, *(np.flatnonzero(np.diff(t) == 0.0) + 1).tolist(), t.size]
+    parts = []
+    for a, b in pairwise(ends):
+        if kind == "linear" or b - a == 2:
+            slope = np.diff(x[a:b], axis=0) / np.diff(t[a:b])[:, None]
+            zero = np.zeros((1, *slope.shape))
+            part = np.stack([slope, x[a : b - 1]])
+            parts.append(part if kind == "linear" else np.concatenate([zero, zero, part]))
+        else:
+            from scipy.interpolate import CubicSpline
+
+            parts.append(CubicSpline(t[a:b], x[a:b]).c)
+    knots = np.unique(t)
+    return knots, np.ascontiguousarray(np.concatenate(parts, axis=1).transpose(1, 0, 2)), tuple(knots[1:-1].tolist())
+
+
+def _of_function(function: Callable[[float], Any], times: Any) -> Made:
+    """A function of time as polynomials, so short that they follow it to round-off; it may jump at the inner times."""
+    if times is None:
+        raise TypeError("inertia is a function of time: give times=(first, last), with those of jumps between them")
+    t = _times(times)
+    nodes = 0.5 - 0.5 * np.cos(np.pi * (np.arange(DEGREE + 1) + 0.5) / (DEGREE + 1))
+    looks = np.linspace(0.03, 0.97, 2 * DEGREE + 1)
+    # By Chebyshev's polynomials, whose coefficients are well known: those of powers would lose five digits.
+    bases = [np.polynomial.Chebyshev.basis(k, domain=[0, 1]) for k in range(DEGREE + 1)]
+    powers_of = [base.convert(kind=np.polynomial.Polynomial).coef[::-1] for base in bases]
+    forth = np.linalg.inv(np.array([base(nodes) for base in bases]).T)
+    back = np.array([np.pad(row, (DEGREE + 1 - row.size, 0)) for row in powers_of]).T
+
+    def at(times: Floats) -> Floats:
+        return _six(np.array([np.asarray(function(float(x)), dtype=np.float64) for x in times]), times.size)
+
+    knots, parts = [float(t[0])], list[Floats]()
+    todo = list(pairwise(t.tolist()))[::-1]
+    while todo:
+        a, b = todo.pop()
+        powers = back @ (forth @ at(a + (b - a) * nodes))
+        there = at(a + (b - a) * looks)
+        error = np.abs(np.vander(looks, DEGREE + 1) @ powers - there).max()
+        if error > FUNCTION_TOLERANCE * np.abs(there).max():
+            if b - a < SHORTEST_SHARE * (t[-1] - t[0]) or len(parts) > MOST_PIECES:
+                raise ValueError(
+                    f"the inertia as a function of time cannot be followed near t = {a:g} s: if it jumps or has a "
+                    "kink there, give that time among times"
+                )
+            todo += [(0.5 * (a + b), b), (a, 0.5 * (a + b))]
+            continue
+        knots.append(b)
+        parts.append(powers / (b - a) ** np.arange(DEGREE, -1.0, -1.0)[:, None])
+    return np.array(knots), np.array(parts), tuple(t[1:-1].tolist())
+
+
+def _of_table(table: Any) -> Made:
+    """A `Table` of moments."""
+    c = np.asarray(table.coefficients)
+    return np.array(table.t), np.concatenate([c, np.zeros_like(c)], axis=2), tuple(table.t[1:-1].tolist())
 
 
 def _tensor(inertia: Any) -> Floats:
@@ -269,3 +643,71 @@ NAMED = {
         NamedBody("handout", (0.8, 0.9, 1.0), "handout", "nearly spherical body of the course project"),
     )
 }
+
+
+class Frame(NamedTuple):
+    """The user's axes of one body: states in them, and in the principal axes, in which compiled loops work."""
+
+    body: Body
+    axes: Quat
+    """The rotation from principal axes to the user's."""
+
+    @classmethod
+    def of(cls, body: Body) -> Self:
+        """Returns the frame of a body."""
+        a, b, c, d = body.axes_quaternion.tolist()
+        return cls(body, (a, b, c, d))
+
+    def inward(self, q: Floats, m: Floats, z: Floats) -> Floats:
+        """Returns a state in principal axes, as seven numbers and those that the torque carries."""
+        return np.array([*self.inward_numbers(q, m), *z.tolist()])
+
+    def inward_numbers(self, q: Floats, m: Floats) -> list[float]:
+        """Returns quaternion and momentum in principal axes, as seven numbers."""
+        if self.body.aligned:
+            return [*q.tolist(), *m.tolist()]
+        return [*_products([q.tolist()], self.axes)[0], *(m @ self.body.axes).tolist()]
+
+    def outward(self, states: Floats, *, scaled: bool) -> tuple[Floats, Floats, Floats]:
+        """Returns quaternions and momenta in the user's axes, and carried numbers, from rows of states.
+
+        Quaternions can be scaled to unit length.
+        """
+        q, m, z = states[:, :4], states[:, 4:STATE], states[:, STATE:]
+        if scaled:
+            q = q / np.sqrt(np.einsum("ij,ij->i", q, q))[:, None]
+        if not self.body.aligned:
+            away = conjugate(self.axes)
+            if q.shape[0] <= FEW_ROWS:
+                back = np.array(_products(q.tolist(), away)).reshape(-1, 4)
+            else:
+                back = np.stack(multiply(tuple(q.T), away), axis=1)  # columns: the same algebra
+            q, m = back, m @ self.body.axes.T
+        return q, m, z
+
+    def outward_one(self, state: Floats) -> tuple[Floats, Floats]:
+        """Returns quaternion and momentum of one state in the user's axes."""
+        q, m = state[:4], state[4:STATE]
+        if self.body.aligned:
+            return q, m
+        return np.array(_products([q.tolist()], conjugate(self.axes))[0]), m @ self.body.axes.T
+
+    def seen_by_torque(self, s: State | CarriedState, w: Vec3) -> tuple[Quat, Vec3]:
+        """Returns attitude and rate in the user's axes, as a torque sees them."""
+        if self.body.aligned:
+            return s.q, w
+        return multiply(s.q, conjugate(self.axes)), to_space(self.axes, w)
+
+
+def _products(rows: list[list[float]], other: Quat) -> list[Quat]:
+    """Returns the products of quaternions and another one, as `multiply` has them in plain Python, but at once."""
+    e, f, g, h = other
+    return [
+        (
+            a * e - b * f - c * g - d * h,
+            a * f + b * e + c * h - d * g,
+            a * g - b * h + c * e + d * f,
+            a * h + b * g - c * f + d * e,
+        )
+        for a, b, c, d in rows
+    ]

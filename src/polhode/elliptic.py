@@ -22,6 +22,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from polhode.compiler import repaid_program
+from polhode.kernels.codegen import function
 from polhode.kernels.free import elliptic_functions as kernels
 from polhode.support import checks
 
@@ -117,25 +118,8 @@ def _numbers(name: str, value: ArrayLike) -> NDArray[np.float64]:
 @cache
 def _loop(kernel: Any, arguments: int, results: int) -> Any:
     """Returns the loop, to be compiled, that applies the kernel to rows of numbers."""
-
-    def one(x: Any, out: Any, count: int) -> int:
-        for i in range(count):
-            out[i] = kernel(x[i])
-        return 0
-
-    def two(x: Any, y: Any, out: Any, count: int) -> int:
-        for i in range(count):
-            out[i] = kernel(x[i], y[i])
-        return 0
-
-    def three(x: Any, y: Any, z: Any, out: Any, count: int) -> int:
-        for i in range(count):
-            out[i] = kernel(x[i], y[i], z[i])
-        return 0
-
-    def triple(x: Any, y: Any, first: Any, second: Any, third: Any, count: int) -> int:
-        for i in range(count):
-            first[i], second[i], third[i] = kernel(x[i], y[i])
-        return 0
-
-    return triple if results == 3 else (one, two, three)[arguments - 1]
+    given = [f"x{k}" for k in range(arguments)]
+    made = [f"out{k}" for k in range(results)]
+    call = f"{', '.join(f'{y}[i]' for y in made)} = kernel({', '.join(f'{x}[i]' for x in given)})"
+    head = f"rows({', '.join([*given, *made])}, count)"
+    return function(head, ["for i in range(count):", f"    {call}", "return 0"], {"kernel": kernel})

@@ -6,11 +6,12 @@ import math
 import operator
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 
 from polhode.body import Body
+from polhode.compiler import compiles
 from polhode.methods import Method
 from polhode.support import checks
 from polhode.support.arrays import Floats, columns, greatest, least
@@ -65,17 +66,18 @@ class Problem:
         t_span: tuple[float, float], t_eval: Any = None, every: int | None = None, state: Any = None,
     ) -> Problem:  # fmt: skip
         """Checks what a user gave, as `simulate` takes it."""
-        t_start, t_end = _span(t_span)
+        t_start, t_end = checked_span(t_span)
         acting = Free() if torque is None else checked(torque)
         if not isinstance(body, Body):
             raise TypeError(
                 f"body must be a polhode.Body, not {body!r}: "
                 f"write Body{'.named' if isinstance(body, str) else ''}({body!r})"
             )
+        body.check_span(t_start, t_end)
         acting.check_span(t_start, t_end)
         acting = acting.for_span(t_start, t_end)
-        times, stride = _output(t_eval, every, t_start, t_end)
-        q, m, w, z = _start(body, acting, omega, attitude, state)
+        times, stride = checked_output(t_eval, every, t_start, t_end)
+        q, m, w, z = _start(body, acting, omega, attitude, state, t_start)
         acting.check_body(body)
         if acting.sample_kernel is not None and t_end < t_start:
             raise ValueError(f"{acting.name} is sampled, and cannot run backward from {t_start:g} to {t_end:g}")
@@ -97,7 +99,13 @@ class Problem:
     @property
     def omega_start(self) -> Floats:
         """The angular velocity at the start, in the user's body axes, rad/s."""
-        return self.body.rate(self.momentum_start)
+        return self.body.rate(self.momentum_start, self.t_start)
+
+    @property
+    def breakpoints(self) -> tuple[float, ...]:
+        """The times at which the torque jumps, or the tensor of the body."""
+        own, acting = self.body.breakpoints, self.torque.breakpoints
+        return tuple(sorted({*own, *acting})) if own else acting
 
     def replace(self, **changed: Any) -> Problem:
         """A copy with changed fields; faster than `dataclasses.replace`."""
@@ -108,17 +116,33 @@ class Problem:
     def starting(self, omega: Any, attitude: Any = None, state: Any = None, torque: Torque | None = None) -> Problem:
         """A copy with another initial state, which is checked, and another torque if one is given."""
         acting = self.torque if torque is None else torque
-        q, m, w, z = _start(self.body, acting, omega, attitude, state)
+        q, m, w, z = _start(self.body, acting, omega, attitude, state, self.t_start)
         return self.replace(
             torque=acting, quaternion_start=q, momentum_start=m, omega_given=w, state_start=z
         )  # fmt: skip
 
     def until(self, t_end: float, *, t_eval: Any = None, every: int | None = None) -> Problem:
         """A copy with another end and other output, which are checked."""
-        start, end = _span((self.t_start, t_end))
+        start, end = checked_span((self.t_start, t_end))
+        self.body.check_span(start, end)
         self.torque.check_span(start, end)
-        times, stride = _output(t_eval, every, start, end)
+        times, stride = checked_output(t_eval, every, start, end)
         return self.replace(t_end=end, times=times, every=stride, torque=self.torque.for_span(start, end))
+
+
+def may_be_quick(problem: Problem) -> bool:
+    """Whether runs under this torque may be made by one call of compiled code or two."""
+    torque = problem.torque
+    return compiles() and torque.sample_kernel is None and not torque.calls_python
+
+
+class PerturbedStart(NamedTuple):
+    """The start of a companion, of one body or of many."""
+
+    quaternion: Floats
+    momentum: Floats
+    inverses: Floats
+    """The inverse principal moments."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -194,11 +218,13 @@ def check_sizes(moments: Floats, momentum: Floats, rates: Floats, first: int | N
             )
 
 
-def _start(body: Body, torque: Torque, omega: Any, attitude: Any, state: Any) -> tuple[Floats, Floats, Floats, Floats]:
+def _start(
+    body: Body, torque: Torque, omega: Any, attitude: Any, state: Any, t: float
+) -> tuple[Floats, Floats, Floats, Floats]:  # fmt: skip
     """Returns attitude, momentum, rate and carried numbers at a start that a user gave, checked."""
     q = checks.quaternion("attitude", attitude)
     rate = checks.vector("omega", omega)
-    momentum, numbers = body.momentum_of_one(rate), body.numbers
+    momentum, numbers = body.momentum_of_one(rate, t), body.numbers
     m, w = np.array(momentum), np.array(rate)
     small, large = 2.0 / HARMLESS, HARMLESS  # a length is less than twice its greatest component
     if not (
@@ -241,15 +267,16 @@ def checked_state(torque: Torque, state: Any, omega: Floats) -> Floats:
     return np.array(row)
 
 
-def _span(t_span: Any) -> tuple[float, float]:
+def checked_span(t_span: Any) -> tuple[float, float]:
+    """Returns start and end, if they are two finite numbers that differ."""
     t0, t1 = checks.numbers("t_span", t_span, 2)
     if t0 == t1:
         raise ValueError(f"t_span must have a length: it starts and ends at {t0:g}")
     return t0 + 0.0, t1 + 0.0  # without the sign of a zero, by which equal spans would differ
 
 
-def _output(t_eval: Any, every: int | None, t0: float, t1: float) -> tuple[Floats | None, int | None]:
-    """The listed times, or the number of steps between rows."""
+def checked_output(t_eval: Any, every: int | None, t0: float, t1: float) -> tuple[Floats | None, int | None]:
+    """Returns the listed times, or the number of steps between rows."""
     if t_eval is None:
         return None, checks.count("every", 1 if every is None else every, " of steps")
     if every is not None:

@@ -1,67 +1,44 @@
-"""A plug-in of pytest: free motions that a simulator has to reproduce, and the assertion that its log does.
+"""A plug-in of pytest: check cases that a simulator has to reproduce, and the assertion that its log does.
 
-pytest finds it by its entry point; `-p polhode.pytest` loads it by hand. Since every run of pytest imports this file,
-it imports nothing of polhode before a test asks for it.
+A test that asks for `free_motion_case` runs once for each of a few free motions, one that asks for `rotation_case` once
+for each check case of at most 2,000 rad. pytest finds the plug-in by its entry point; `-p polhode.pytest` loads it by
+hand. Since every run of pytest imports this file, it imports nothing of polhode before a test asks for it.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-import pytest
-
 if TYPE_CHECKING:
-    from polhode.body import Body
-    from polhode.support.arrays import Floats
+    import pytest
+
+    from polhode.cases import Case
+
+FREE = ("free-generic-1", "free-oblate-1", "free-prolate-1", "free-wing-nut", "free-on-axis-1")
+"""The cases of `free_motion_case`."""
+MOST_RADIANS = 2000.0
+"""Longer motions are no cases of `rotation_case`: most simulators would take long for them."""
 
 
-@dataclass(frozen=True)
-class CheckCase:
-    """A motion to be reproduced: a free body, its start, and the time over which it is followed."""
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    """Gives tests their cases."""
+    wanted = {"free_motion_case", "rotation_case"} & set(metafunc.fixturenames)
+    if not wanted:
+        return
+    import numpy as np
 
-    name: str
-    moments: tuple[float, float, float]
-    """Principal moments of inertia, in kg m²."""
-    omega: tuple[float, float, float]
-    """The rate at the start in body axes, in rad/s."""
-    attitude: tuple[float, float, float, float] = (1.0, 0.0, 0.0, 0.0)
-    """The attitude at the start, from body to space, scalar first."""
-    duration: float = 20.0
-    """In s."""
+    from polhode.cases import all_cases, case
 
-    @property
-    def body(self) -> Body:
-        """The body."""
-        from polhode.body import Body
-
-        return Body(self.moments)
-
-    @property
-    def t(self) -> Floats:
-        """Times for 201 rows, in s."""
-        import numpy as np
-
-        return np.linspace(0.0, self.duration, 201)
+    chosen = {
+        "free_motion_case": lambda: [case(name) for name in FREE],
+        "rotation_case": lambda: [c for c in all_cases() if c.duration * np.abs(c.rate).max() <= MOST_RADIANS],
+    }
+    for name in wanted:
+        metafunc.parametrize(name, chosen[name](), ids=lambda c: c.name)
 
 
-CASES = (
-    CheckCase("tumbling", (1.0, 2.0, 2.6), (0.5, 0.7, 0.6), (0.5, -0.5, 0.5, 0.5)),
-    CheckCase("symmetric", (1.0, 1.0, 1.7), (0.4, 0.2, 0.9)),
-    CheckCase("flipping", (1.0, 2.0, 3.0), (0.01, 1.0, 0.01)),  # about the middle axis, which turns over
-    CheckCase("spinning", (2.0, 3.0, 4.0), (0.0, 0.0, 1.0)),
-)
-
-
-@pytest.fixture(params=CASES, ids=lambda case: case.name)
-def free_motion_case(request: pytest.FixtureRequest) -> CheckCase:
-    """A free motion to be reproduced; a test that takes it runs once for each of them."""
-    case: CheckCase = request.param
-    return case
-
-
-def agrees(log: Any, case: CheckCase, **options: Any) -> bool:
-    """Returns whether a log, in any form that `polhode.check` takes, reproduces a case; prints the verdict.
+def agrees(log: Any, case: Case, **options: Any) -> bool:
+    """Whether a log, in any form that `polhode.check` takes, reproduces a case; prints the verdict.
 
     The options are those of `polhode.check`, such as `tolerance`.
     """
@@ -74,14 +51,14 @@ def agrees(log: Any, case: CheckCase, **options: Any) -> bool:
     from polhode.support.arrays import angles
 
     source = read_log(log, options.get("columns"))
-    verdict = check(source, body=case.body, **options)
+    verdict = check(source, body=case.body, torque=case.torque, **options)
     print(verdict)
     meaning = verdict.convention.meaning
     q = quaternions_of(source, meaning)
     w = None if source.omega is None else rates(source.omega, meaning, q)
     limits = verdict.error.attitude_limit[0], verdict.error.rate_limit[0]
-    size = float(np.linalg.norm(case.omega))
-    start = float(angles(q[:1], np.array([case.attitude]))[0]) if q is not None else 0.0
+    size = float(np.linalg.norm(case.rate, axis=1).max())
+    start = float(angles(q[:1], case.quaternion[:1])[0]) if q is not None else 0.0
     rate = float(np.linalg.norm(w[0] - case.omega)) / size if w is not None else 0.0
     span = float(source.t[-1] - source.t[0])
     if start > ATTITUDE_TOLERANCE + limits[0] or rate > RATE_TOLERANCE + limits[1] or span < 0.99 * case.duration:

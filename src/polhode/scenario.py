@@ -1,8 +1,8 @@
 """Scenario files: a run written down in TOML.
 
-The classes below are its tables, and their fields its keys: [body], [initial], [torque], [run], [[event]], [output] and
-[ensemble]. `polhode new` writes one to begin with, examples/ has many, and docs/reference/scenario.md lists every key.
-Unknown keys are errors everywhere. Messages begin with the path of the key they are about.
+The classes below are its tables, and their fields its keys: [body], [initial], [torque], [run], [[event]], [output],
+[ensemble] and [drift]. `polhode new` writes one to begin with, examples/ has many, and docs/reference/scenario.md
+lists every key. Unknown keys are errors everywhere. Messages begin with the path of the key they are about.
 
 A scenario can name a Python file of your own, "file.py:function". To load the scenario executes that file, like any
 script: run only scenarios that you trust. The file is executed last, when everything else has been checked, and only
@@ -24,7 +24,7 @@ from contextlib import contextmanager
 from dataclasses import MISSING, dataclass, fields, replace
 from functools import partial, reduce
 from pathlib import Path, PurePath
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
 
 from polhode.api.simulate import checked_arguments, is_auto, simulate
 from polhode.attitudes import NAMES, check_sequence, quaternion_from_mrp
@@ -57,6 +57,7 @@ if TYPE_CHECKING:
     from concurrent.futures import Executor
 
     from polhode.api.plan import EnsemblePlan
+    from polhode.averages.result import Drift
     from polhode.ensembles.reduce import Quantity, Reduced
     from polhode.ensembles.result import Ensemble
 
@@ -83,21 +84,30 @@ Matrix = tuple[Vector, Vector, Vector]
 class _Table(BaseModel):
     model_config = ConfigDict(extra="forbid", strict=True, frozen=True, allow_inf_nan=False)
 
+    exactly_one: ClassVar[tuple[str, ...]] = ()
+    """Keys of which a file has exactly one."""
+    at_most_one: ClassVar[tuple[str, ...]] = ()
+
+    @model_validator(mode="after")
+    def _alternatives(self) -> Self:
+        for names, least in ((self.exactly_one, 1), (self.at_most_one, 0)):
+            found = self.given(*names)
+            if names and not least <= len(found) <= 1:
+                number = "exactly" if least else "at most"
+                raise ValueError(
+                    f"give {number} one of {', '.join(names)}; found {' and '.join(found) or 'none of them'}"
+                )
+        return self
+
     def given(self, *names: str) -> list[str]:
         """Those of these keys that the file has."""
         return [name for name in names if name in self.model_fields_set]
 
-    def one_of(self, *names: str, optional: bool = False) -> None:
-        """Raises ValueError unless the file has exactly one of these keys, or at most one if they are optional."""
-        found = self.given(*names)
-        if len(found) > 1 or not (found or optional):
-            number = "at most" if optional else "exactly"
-            raise ValueError(f"give {number} one of {', '.join(names)}; found {' and '.join(found) or 'none of them'}")
-
 
 class _Body(_Table):
-    """A rigid body, by exactly one of `moments`, `tensor` and `name`."""
+    """A rigid body, by exactly one of `moments`, `tensor`, `name`, and of `moments_at`, `tensors_at` if it changes."""
 
+    exactly_one = ("moments", "tensor", "name", "moments_at", "tensors_at")
     moments: Vector | None = None
     """Principal moments of inertia, kg m^2, in body axes."""
     tensor: Matrix | None = None
@@ -108,17 +118,31 @@ class _Body(_Table):
     """Accepts moments that no real body has, of which one exceeds the sum of the others."""
     rotor: Vector | None = None
     """A constant internal angular momentum in body axes, kg m^2/s."""
+    times: tuple[float, ...] | None = None
+    """Times in s at which `moments_at` or `tensors_at` are given; a time that is there twice is a jump."""
+    moments_at: tuple[Vector, ...] | None = None
+    """The moments of a body that changes, about axes that stay, at each of the times, kg m^2."""
+    tensors_at: tuple[Matrix, ...] | None = None
+    """The tensors of a body that changes, at each of the times, kg m^2."""
+    kind: Literal["linear", "cubic"] = "linear"
+    """What is between the times: straight lines or a cubic spline."""
     wheels_locked: bool = False
     """Says that the inertia contains the spin inertias of the wheels and rings of [torque]."""
 
     @model_validator(mode="after")
-    def _one(self) -> _Body:
-        self.one_of("moments", "tensor", "name")
+    def _dated(self) -> _Body:
+        if (self.times is None) != (self.moments_at is None and self.tensors_at is None):
+            raise ValueError("times belong to moments_at or tensors_at: give both")
         return self
 
     def body(self) -> Body:
         if self.name is not None:
             return Body.named(self.name).with_rotor(self.rotor)
+        if self.times is not None:
+            return Body(
+                self.moments_at or self.tensors_at, times=self.times, kind=self.kind, rotor=self.rotor,
+                allow_unphysical=self.allow_unphysical,
+            )  # fmt: skip
         return Body(self.moments or self.tensor, allow_unphysical=self.allow_unphysical, rotor=self.rotor)
 
 
@@ -148,6 +172,8 @@ class _Euler(_Table):
 class _Initial(_Table):
     """The state at the start: exactly one of `omega`, `omega_deg`, `momentum`, and at most one attitude."""
 
+    exactly_one = ("omega", "omega_deg", "momentum")
+    at_most_one = ("quaternion", "matrix", "rotation_vector", "rotation_vector_deg", "mrp", "euler", "euler_deg")
     omega: Vector | None = None
     """Angular velocity in body axes, rad/s."""
     omega_deg: Vector | None = None
@@ -171,17 +197,11 @@ class _Initial(_Table):
     state: tuple[float, ...] | dict[str, float] | None = None
     """The numbers that torques carry: a list, or a table by their names."""
 
-    @model_validator(mode="after")
-    def _one(self) -> _Initial:
-        self.one_of("omega", "omega_deg", "momentum")
-        self.one_of(*_ATTITUDES, optional=True)
-        return self
-
-    def rate(self, body: Body) -> Sequence[float]:
+    def rate(self, body: Body, t: float) -> Sequence[float]:
         import numpy as np
 
         if self.momentum is not None:
-            return body.rate(np.array(self.momentum)).tolist()  # type: ignore[no-any-return]
+            return body.rate(np.array(self.momentum), t).tolist()  # type: ignore[no-any-return]
         return self.omega or _radians(self.omega_deg or ())
 
     def attitude(self) -> Quat | Matrix | None:
@@ -197,10 +217,6 @@ class _Initial(_Table):
             x, y, z = vector
             return turn((1.0, 0.0, 0.0, 0.0), (x, y, z))
         return self.quaternion or self.matrix
-
-
-_ATTITUDES = ("quaternion", "matrix", "rotation_vector", "rotation_vector_deg", "mrp", "euler", "euler_deg")
-"""The keys of [initial] for an attitude."""
 
 
 class _Torque(_Table):
@@ -224,6 +240,7 @@ class _Torque(_Table):
 class _Run(_Table):
     """How long and how accurately: exactly one of `step` and `rtol`, at most one of `every`, `t_eval`, `samples`."""
 
+    exactly_one, at_most_one = ("step", "rtol"), ("every", "t_eval", "samples")
     t_span: tuple[float, float]
     """First and last time, s; the last may lie before the first."""
     step: float | None = None
@@ -241,16 +258,24 @@ class _Run(_Table):
 
     @model_validator(mode="after")
     def _one(self) -> _Run:
-        self.one_of("every", "t_eval", "samples", optional=True)
-        self.one_of("step", "rtol")
         if self.step is not None and (self.method is None or is_auto(self.method)):
             raise ValueError("a step needs a method: name one of `polhode methods`, or give rtol instead of step")
         return self
 
 
+class _Drift(_Table):
+    """Averages over long times, for `polhode drift`; [run] has the span, the tolerance and the rows."""
+
+    over: tuple[str | float, ...] = ("rotation",)
+    """What is averaged over: "rotation", and "orbit" or the period of an orbit in s."""
+    beyond: Literal["stop", "both"] = "stop"
+    """What to do at the separatrix: stop, or follow both ways on."""
+
+
 class _Event(_Table):
     """Looks for the times at which a quantity passes a value, or a function is zero; any number of [[event]] tables."""
 
+    exactly_one = ("quantity", "function")
     quantity: str | None = None
     """time, rate, omega, spatial_omega, "state(NAME)", "pointing_angle_deg(z, [0, 0, 1])" or "euler_deg(ZYX)"."""
     function: str | None = None
@@ -268,7 +293,6 @@ class _Event(_Table):
 
     @model_validator(mode="after")
     def _one(self) -> _Event:
-        self.one_of("quantity", "function")
         if self.function is not None and (unused := self.given("value", "component")):
             raise ValueError(f"{unused[0]} goes with a quantity: a function must be zero at its events")
         if self.name is not None and not (self.name and self.name.isprintable()):
@@ -383,6 +407,8 @@ class _File(_Table):
     """Files."""
     ensemble: _Ensemble | None = None
     """Many bodies."""
+    drift: _Drift | None = None
+    """Averages over long times."""
 
     @property
     def torques(self) -> dict[str, _Torque]:
@@ -404,7 +430,7 @@ class _FileOfSum(_File):
 _KEYS: dict[tuple[str, ...], type[_Table]] = {
     (): _File, ("body",): _Body, ("initial",): _Initial, ("initial", "euler"): _Euler,
     ("initial", "euler_deg"): _Euler, ("run",): _Run, ("event",): _Event, ("output",): _Output,
-    ("ensemble",): _Ensemble,
+    ("ensemble",): _Ensemble, ("drift",): _Drift,
 }  # fmt: skip
 
 
@@ -463,6 +489,8 @@ class Scenario:
     """The endings of further files for the result, besides that of `file`."""
     events: tuple[Event, ...] = ()
     """The events that are looked for."""
+    averages: tuple[tuple[str | float, ...], str] = (("rotation",), "stop")
+    """What a drift averages over, and what it does at the separatrix."""
 
     @property
     def files(self) -> list[PurePath]:
@@ -476,6 +504,18 @@ class Scenario:
         from polhode.api.ensemble import ensemble
 
         return ensemble(**self._of_many(), progress=progress, on_compile=on_compile)  # type: ignore[no-any-return]
+
+    def drift(self, on_compile: Callable[[], None] | None = None) -> Drift:
+        """Follows the mean motion; the arguments, and what is raised, are those of `polhode.drift`."""
+        from polhode.api.drift import drift
+
+        if self.rtol is None:
+            raise ValueError("a drift needs a tolerance: give run.rtol, such as 1e-6, in place of step and method")
+        names = ("body", "torque", "omega", "attitude", "t_span", "rtol", "t_eval")
+        given = {name: getattr(self, name) for name in names}
+        over, beyond = self.averages
+        found: Drift = drift(**given, over=over, beyond=beyond, on_compile=on_compile)
+        return found
 
     def plan(self, store: str, executor: Executor | None = None) -> EnsemblePlan:
         """Plans an [ensemble] in parts; what is raised is what `polhode.plan_ensemble` raises."""
@@ -629,7 +669,7 @@ def _scenario(path: Path, file: _File, trust: bool, in_parts: bool) -> Scenario:
         title=file.title,
         body=body,
         torque=Free() if from_file else acting,
-        omega=file.initial.rate(whole),
+        omega=file.initial.rate(whole, t0),
         attitude=file.initial.attitude(),
         t_span=run.t_span,
         step=run.step,
@@ -643,6 +683,7 @@ def _scenario(path: Path, file: _File, trust: bool, in_parts: bool) -> Scenario:
         state=None if from_file else file.initial.state,
         formats=file.output.formats,
         epoch=None if file.epoch is None else _checked("epoch", lambda: Instant.given(file.epoch, file.time_system)),
+        averages=(("rotation",), "stop") if file.drift is None else (file.drift.over, file.drift.beyond),
     )
     # Raises what `simulate` would raise; the messages name the keys.
     _checked("", lambda: checked_arguments(**scenario.arguments()))

@@ -30,7 +30,7 @@ from polhode.files.records import (
 from polhode.files.tables import Column, columns_of, dataframe, without_repetition, write_csv, write_parquet
 from polhode.kernels.algebra.quat import to_space as rotated
 from polhode.kernels.algebra.vec import dot
-from polhode.kernels.loop.drive import potential_rows, torque_rows
+from polhode.kernels.loop.drive import potential_of_many, torque_rows
 from polhode.kernels.ops import read_only
 from polhode.kernels.status import Status
 from polhode.kernels.types import Depends
@@ -53,6 +53,8 @@ if TYPE_CHECKING:
     from polhode.files.ccsds_write import Written
     from polhode.files.epochs import Instant
     from polhode.files.netcdf import Contents
+    from polhode.free.jacobian_motion import Covariance
+    from polhode.run.tangents import Derivatives
 
 INTERPRETED_ROWS = 20_000
 """Up to this number of rows a potential is evaluated in plain Python, which is quicker than to compile it."""
@@ -60,9 +62,10 @@ FEW_ROWS = 100
 """Up to this number of rows a potential is called for one after the other: to read its code takes as long."""
 TURNING_ENERGY = "energy in turning axes"
 """The name of T + V - n . L, which is conserved under a potential that turns in space at the rate n."""
-FORMAT, FORMAT_VERSION = "polhode solution", 3
+FORMAT, FORMAT_VERSION = "polhode solution", 4
 """The name and the latest version of the file format; every file states its own. From version 2 on files have a
-checksum. Version 3 has a rotor: bodies without one are written as version 2, which earlier releases read."""
+checksum. Version 3 has a rotor, version 4 a body that changes: others are written as the version before, which earlier
+releases read."""
 UNIT_TOLERANCE = 1e-3
 """Quaternions in a file without a checksum may differ from unit length by this much. All methods stay far closer to
 it."""
@@ -103,6 +106,31 @@ def blaming_potential(torque: str) -> Iterator[None]:
         yield
     except KernelRaised as problem:
         raise ValueError(f"the potential of {torque} raised {problem}") from None
+
+
+def potentials(torque: Torque, values: Floats, t: Floats, q: Floats) -> Floats:
+    """The potential energies of bodies with parameters (bodies, numbers) at attitudes (bodies, times, 4)."""
+    potential, shape = torque.potential_kernel, q.shape[:2]
+    if potential is None:
+        return np.full(shape, np.nan)
+    if torque.depends is Depends.NOTHING:
+        return np.zeros(shape)
+    out = np.empty(shape)
+    if out.size > INTERPRETED_ROWS:
+        fill = program(potential_of_many(potential), "ppppiii", what=f"the potential of {torque.name}")
+        flat = (np.ascontiguousarray(x).reshape(-1) for x in (values, t, q))
+        with blaming_potential(torque.name):
+            fill(*flat, out.reshape(-1), values.shape[1], t.size, len(out))
+        return out
+    if out.size > FEW_ROWS:
+        p = tuple(values.T[:, :, None])
+        if (at_once := all_rows_at_once(potential, t[None, :], columns(q), p, shape)) is not None:
+            return at_once
+    times = t.tolist()
+    for k, own in enumerate(values):
+        p = read_only(own)
+        out[k] = [potential(s, tuple(row), p) for s, row in zip(times, q[k].tolist(), strict=True)]
+    return out
 
 
 @dataclass(frozen=True, eq=False)
@@ -165,6 +193,8 @@ class Solution(WithAttitudes, Turning):
     """The rows at which each event happened, with the name of the event in their metadata."""
     torque_changed: bool = False
     """Whether an earlier part was made with another torque: then nothing is conserved over the whole."""
+    derivatives: Derivatives | None = None
+    """How the motion changes with what it was given, where `derivatives=` was asked for; files do not keep it."""
 
     @property
     def success(self) -> bool:
@@ -211,6 +241,47 @@ class Solution(WithAttitudes, Turning):
 
         return at(self, t)
 
+    @property
+    def jacobian(self) -> Floats:
+        """How attitude and rate change with what `derivatives=` named, (rows, 6, columns).
+
+        The first three rows are the rotation vector of the attitude in space axes, in rad; the others are the angular
+        velocity in body axes, in rad/s. `derivatives.columns` names the columns.
+        """
+        if self.derivatives is None or len(self.derivatives.jacobian) != len(self.t):
+            raise ValueError(
+                "this solution has no Jacobian in these rows: ask for it with the run, and list its times, as in "
+                "simulate(..., derivatives=['omega', 'attitude'], t_eval=[...])"
+            )
+        return self.derivatives.jacobian
+
+    def covariance(self, P0: Any) -> Covariance:
+        """The covariance of attitude and rate in each row, propagated linearly from P0, that of the columns.
+
+        `bend` says how far the motion is from linear, by four more runs one standard deviation away; a warning says so
+        from 0.1 on, and from 0.5 on a ValueError.
+        """
+        from polhode.run.tangents import covariance
+
+        return covariance(self, P0)
+
+    @property
+    def lyapunov(self) -> float:
+        """How fast neighbouring motions part, in 1/s: the mean rate of exponential growth over the run."""
+        from polhode.run.tangents import lyapunov
+
+        return lyapunov(self)
+
+    @property
+    def megno(self) -> float:
+        """The mean exponential growth of nearby orbits: near 2 for regular motion, about lyapunov t / 2 for chaotic.
+
+        It is a mean over the rows, which should follow each other by a fraction of a turn.  [cincotta2000]
+        """
+        from polhode.run.tangents import megno
+
+        return megno(self)
+
     # --- what follows from the states
 
     def having(self, **changed: Any) -> Solution:
@@ -220,7 +291,7 @@ class Solution(WithAttitudes, Turning):
     @cached_property
     def omega(self) -> Floats:
         """The angular velocity in body axes, rad/s."""
-        return self.body.rate(self.momentum)
+        return self.body.rate(self.momentum, self.t)
 
     @cached_property
     def spatial_momentum(self) -> Floats:
@@ -242,7 +313,7 @@ class Solution(WithAttitudes, Turning):
     @cached_property
     def kinetic_energy(self) -> Floats:
         """The kinetic energy w . I w / 2, in J; that of a rotor relative to the body is constant, and left out."""
-        return self._kinetic(self.momentum)
+        return self._kinetic(self.momentum, self.t)
 
     @cached_property
     def potential_energy(self) -> Floats:
@@ -309,8 +380,8 @@ class Solution(WithAttitudes, Turning):
         """Whether the potential energy is known."""
         return self.saved_potential is not None or self.torque.potential_kernel is not None
 
-    def _kinetic(self, momentum: Floats) -> Floats:
-        return apply_by_blocks(lambda m: dots(self.body.rate(m), self.body.own_momentum(m)) / 2, momentum)
+    def _kinetic(self, momentum: Floats, t: Floats) -> Floats:
+        return apply_by_blocks(lambda m, t: dots(self.body.rate(m, t), self.body.own_momentum(m)) / 2, momentum, t)
 
     def _potential_at_start(self) -> float:
         if self.saved_potential is not None:
@@ -318,30 +389,9 @@ class Solution(WithAttitudes, Turning):
         return float(self._potential(np.array([self.problem.t_start]), self.problem.quaternion_start[None, :])[0])
 
     def _potential(self, t: Floats, q: Floats) -> Floats:
-        potential = self.torque.potential_kernel
-        if potential is None:
-            return np.full(t.size, np.nan)
-        if self.torque.depends is Depends.NOTHING:
-            return np.zeros(t.size)
-        values = np.array(self.torque.parameters(self.body), dtype=np.float64)
-        if t.size <= INTERPRETED_ROWS:
-            if (
-                t.size > FEW_ROWS
-                and (at_once := all_rows_at_once(potential, t, columns(q), read_only(values), t.shape)) is not None
-            ):
-                return at_once
-            p, rows = read_only(values), zip(t.tolist(), map(tuple, q.tolist()), strict=True)
-            return np.array([potential(t, q, p) for t, q in rows], dtype=np.float64)
-        fill = program(potential_rows(potential), "ppppii", what=f"the potential of {self.torque.name}")
-
-        def block(t: Floats, q: Floats) -> Floats:
-            out = np.empty(t.size)
-            flat = np.ascontiguousarray(t), np.ascontiguousarray(q).reshape(-1)
-            with blaming_potential(self.torque.name):
-                fill(values, *flat, out, values.size, out.size)
-            return out
-
-        return apply_by_blocks(block, t, q)
+        values = np.array([self.torque.parameters(self.body)], dtype=np.float64)
+        (of_this,) = potentials(self.torque, values, t, q[None])
+        return np.asarray(of_this)
 
     # --- what the motion should have kept
 
@@ -362,9 +412,12 @@ class Solution(WithAttitudes, Turning):
         errors = dict[str, Floats]()
         with np.errstate(over="ignore", invalid="ignore"):  # a run that blew up may have states near the largest number
             spatial = to_space(q_start, m_start)
-            if self.torque.conserves_energy or self.torque.turning is not None:
-                kinetic = self._kinetic(m)
-                kinetic_start, potential_start = float(self._kinetic(m_start)[0]), self._potential_at_start()
+            if (self.torque.conserves_energy or self.torque.turning is not None) and not self.body.changes:
+                kinetic = self._kinetic(m, self.t)
+                kinetic_start, potential_start = (
+                    float(self._kinetic(m_start, np.array([self.problem.t_start]))[0]),
+                    self._potential_at_start(),
+                )
                 changes = (kinetic - kinetic_start) + (self.potential_energy - potential_start)
                 size, name = kinetic_start + abs(potential_start), "energy"
                 if self.torque.turning is not None:
@@ -490,14 +543,14 @@ class Solution(WithAttitudes, Turning):
             changes["spatial momentum"] = math.hypot(*moved) / size
         elif torque.axis is not None:
             changes["axial momentum"] = abs(dot(moved, torque.axis)) / size
-        if torque.conserves_energy or torque.turning is not None:
+        if (torque.conserves_energy or torque.turning is not None) and not self.body.changes:
             try:
                 v = self._potential(np.array([problem.t_start, self.t[-1]]), q)
             except Exception as raised:  # the potential is the user's code
                 if is_from_handler(raised):
                     raise
                 return "", 0.0
-            k, turning = self._kinetic(m), torque.turning or (0.0, 0.0, 0.0)
+            k, turning = self._kinetic(m, self.t), torque.turning or (0.0, 0.0, 0.0)
             size = max(k[0] + abs(v[0]) + abs(dot(first, turning)), k[1]) or 1.0
             changes["energy"] = float(abs(k[1] - k[0] + v[1] - v[0] - dot(moved, turning)) / size)
         known = {name: change for name, change in changes.items() if math.isfinite(change)}
@@ -605,7 +658,7 @@ class Solution(WithAttitudes, Turning):
             raise TypeError(f"metadata must be plain enough for JSON: {problem}") from None
         attributes = {
             "format": FORMAT,
-            "format_version": 3 if self.body.has_rotor else 2,
+            "format_version": 4 if self.body.changes else 3 if self.body.has_rotor else 2,
             **self._attributes(),
             "metadata": note,
         }
@@ -736,8 +789,8 @@ class Solution(WithAttitudes, Turning):
             "quaternion_component": (("quaternion_component",), np.array(["w", "x", "y", "z"])),
             "quaternion": (("time", "quaternion_component"), self.quaternion),
             "momentum": (vectors, self.momentum),
-            "omega": (vectors, self.body.rate(self.momentum)),
-            "kinetic_energy": (("time",), self._kinetic(self.momentum)),
+            "omega": (vectors, self.omega),
+            "kinetic_energy": (("time",), self.kinetic_energy),
         }
         if self._has_potential:
             table["potential_energy"] = (("time",), self.potential_energy)
@@ -772,12 +825,13 @@ class Solution(WithAttitudes, Turning):
         optional: dict[str, Any] = {"body_name": self.body.name, "every": problem.every}
         optional |= {"torque_size": plan.torque_size, "error_estimate": self.error_estimate, "rtol": self.rtol}
         optional["longest_step"] = plan.longest_step
-        if plan.in_pieces is not None and (plan.at_knots or problem.torque.breakpoints):
+        if plan.in_pieces is not None and (plan.at_knots or problem.breakpoints):
             optional["pieces"] = "at knots" if plan.at_knots else "at breakpoints"
         if self.method_asked is not None and not is_own(self.method_asked):
             optional["method_asked"] = self.method_asked.name
         if self.body.has_rotor:
             optional["rotor"] = self.body.rotor
+        optional |= self.body.pieces
         if self.torque_changed:
             optional["torque_changed"] = 1
         if self.state_names:
@@ -946,10 +1000,7 @@ def _check_sense(s: Solution, *, verified: bool) -> None:
 
 def _rebuilt(contents: Contents) -> Solution:
     a: dict[str, Any] = contents.attributes
-    body = Body(
-        checks.array("inertia", a["inertia"], (9,)).reshape(3, 3), name=a.get("body_name"), allow_unphysical=True,
-        rotor=a.get("rotor"),
-    )  # fmt: skip
+    body = Body.of_record(a["inertia"], a, name=a.get("body_name"), rotor=a.get("rotor"))
     t = _rows("time", contents, ())
     every = _whole("every", a["every"]) if "every" in a else None
     problem = Problem(

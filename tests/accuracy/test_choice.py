@@ -2,6 +2,7 @@
 
 import math
 import time
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -13,6 +14,7 @@ from polhode.accuracy.character import Character
 from polhode.accuracy.choice import choose
 from polhode.accuracy.estimate import Factors
 from polhode.api.simulate import checked_arguments
+from polhode.kernels.judge import FACTOR_WHERE_ERRORS_GROW, ITERATION_SHARE
 from polhode.kernels.types import Depends
 from polhode.methods import find
 from tests.accuracy.common import BODY, TOP, answer
@@ -88,6 +90,19 @@ def test_how_dear_a_torque_is() -> None:
     assert 2.0**13 <= evaluation_cost(ph.torque(slow, compiled=False)) <= 2.0**18
     assert evaluation_cost(TOP + ph.torque(slow, compiled=False)) >= 2.0**13
     assert evaluation_cost(ph.torque(summed)) >= 2.0**8  # compiled, by what it takes as a program
+
+
+@pytest.mark.parametrize("rtol", [1e-3, 1e-6])
+def test_estimates_hold_what_iterations_leave_as_far_as_it_grows(rtol: float) -> None:
+    """The companion may have left the same by chance. It is never more than the part of the tolerance for it."""
+    strong = problem_like(torque_ratio=0.5, span=500.0)
+    chosen, n = choice.candidate(find("G8"), strong, rtol), 600.0
+    method = choice._iterated(chosen.method, rtol, n * chosen.growth)
+    left = chosen.unseen(method, n)[1]
+    assert 0.25 * ITERATION_SHARE * rtol < left <= 1.001 * ITERATION_SHARE * rtol
+    solved = choice._iterated(chosen.method, 0.0, n)
+    assert replace(chosen, growth=math.inf).unseen(solved, n)[1] == 0.0
+    assert min(chosen.factors) >= FACTOR_WHERE_ERRORS_GROW
 
 
 def test_choice_for_many_bodies() -> None:

@@ -72,6 +72,25 @@ def test_a_motion_that_would_not_end_is_given_up() -> None:
     assert failed.value.solution.status == Status.STALLED
 
 
+@pytest.mark.filterwarnings("ignore::polhode.ShortSteps")
+@pytest.mark.parametrize("threads", [1, 2])
+def test_bodies_of_an_ensemble_that_would_not_end_are_given_up(threads: int) -> None:
+    """Each where it is alone, whatever the clock says."""
+    body, torque = ph.Body([1, 1.5, 2]), ph.torque(explosive)
+    given: dict[str, Any] = {"t_span": (0, 4), "t_eval": [1.0, 4.0], "rtol": 1e-6}
+    omega = np.random.default_rng(1).normal(size=(2, 3))
+    made = ph.ensemble(body, torque, omega=omega, threads=threads, **given)
+    assert (made.status == Status.STALLED).all()
+    assert np.isfinite(made.quaternion[:, 0]).all()
+    assert (made.steps % PACE_STEPS == 0).all()
+    for k, w in enumerate(omega):
+        with pytest.raises(ph.SimulationFailed) as failed:
+            ph.simulate(body, torque, omega=w, **given)
+        alone = failed.value.solution
+        assert (made.steps[k], made.t_last[k]) == (alone.stats.steps, alone.t_last)
+        assert made.messages[k] == alone.message
+
+
 def test_pace() -> None:
     """Steps that would be too many at this pace, or that become shorter and shorter, are seen; others go on."""
     told = list[int]()

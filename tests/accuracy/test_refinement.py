@@ -224,7 +224,7 @@ def test_bodies_that_are_all_given_up_end_soon() -> None:
     start: dict[str, Any] = {"omega": np.tile([1e-12, 0.0, 1e-13], (37, 1)), "t_span": (0, 30), "t_eval": [15, 30]}
     with pytest.warns(ph.ToleranceNotReached, match="37 of 37 bodies"):
         made = ph.ensemble(ph.Body([1, 2, 2.8]), ph.HeavyTop(20), rtol=1e-6, **start)  # upright, all but at rest
-    assert (made.steps < 100_000).all()
+    assert (made.steps < 300_000).all()
 
 
 def test_the_next_try() -> None:

@@ -352,6 +352,29 @@ def test_numbers_near_the_ends_of_the_range(method: str) -> None:
         run(torque=None, omega=[1e200, 1e199, 0.0], t_span=(0, 1e-200), step=1e-201, method=method)
 
 
+@pytest.mark.usefixtures("plain")
+@pytest.mark.parametrize("rate", [1e12, 1e40])
+def test_more_radians_than_any_run_makes(rate: float) -> None:
+    """At once, and not by the rows that nobody asked for."""
+    told = r"asks for some .* steps of .*, as the body turns by 1e\+(12|40) rad, and no run makes more than 2e\+09: end"
+    start: dict[str, Any] = {"omega": [rate, 0.0, 1.0], "t_span": (0, 1), "rtol": 1e-6}
+    with pytest.raises(ValueError, match=told):
+        ph.simulate(BODY, ph.HeavyTop(1.0), method="Strang", **start)
+
+
+def test_adaptive_steps_are_not_called_short_where_the_body_turns_fast() -> None:
+    with pytest.raises(ph.SimulationFailed, match=r"turns at 1e\+12 rad/s, and the run would take .* units of omega"):
+        run(torque=None, omega=[1e12, 0.0, 1.0], t_span=(0, 1), rtol=1e-6, method="DOP853", step=None)
+
+
+def test_a_step_of_many_turns_that_fails_names_the_step_that_would_not() -> None:
+    with pytest.raises(
+        ph.SimulationFailed,
+        match=r"take a shorter step: it turns the body by 1e\+09 rad; steps of 3e-13 s",
+    ):
+        run(torque=None, omega=[1e12, 3e11, 1.0], t_span=(0, 1), step=1e-3, method="RK4")
+
+
 @pytest.mark.parametrize("power", [-70, 60])
 def test_moments_near_the_ends_of_the_range(power: int) -> None:
     """Nor here: the exact flow makes sixth powers of them."""

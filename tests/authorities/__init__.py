@@ -14,7 +14,7 @@ import polhode as ph
 from polhode.torques import Torque
 from polhode.torques.coulomb_soft_wall import CoulombSoftWall
 from polhode.torques.gravity_gradient import GravityGradient
-from polhode.torques.piecewise import PiecewiseTorque
+from polhode.torques.prescribed import PiecewiseTorque
 
 Floats = NDArray[np.float64]
 HERE = Path(__file__).parent

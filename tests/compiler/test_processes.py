@@ -198,12 +198,11 @@ def wrong(constants):
 
 
 def test_programs_of_one_name_never_mix(fresh: Fresh) -> None:
-    a, b, many = [1.0], [2.0], [1.0, 2.0, 3.0, 4.0, 5.0, -0.5]
-    for constants, compiled in ((a, 1), (b, 1), (many, 4), (many, 0), ([2.0, 1.0], 0)):
+    for constants, compiled in (([2.0], 1), ([1.0, 2.0, 3.0, -0.5], 3), ([3.0, -0.5, 2.0, 1.0], 0)):
         found = fresh.code(SAME + f"report(wrong=wrong({constants}))")
         assert found["wrong"] == {}
         assert found["compilations"] == compiled
-    assert len(fresh.programs()) == 6
+    assert len(fresh.programs()) == 4
 
 
 # --- accidents -------------------------------------------------------------------------------------------------------
@@ -222,7 +221,7 @@ def right(kernel=kernel):
 
 
 def test_processes_at_once(fresh: Fresh) -> None:
-    started = [fresh.start("-c", REPORT + TINY + "report(right=right())") for _ in range(4)]
+    started = [fresh.start("-c", REPORT + TINY + "report(right=right())") for _ in range(3)]
     for process in started:
         assert fresh.finish(process)["right"]
     (program,) = fresh.programs()

@@ -12,7 +12,7 @@ import warnings
 from collections.abc import Callable, Iterator
 from typing import Any
 
-import llvmlite.binding  # noqa: F401  (what is imported here need not be imported by every process)
+import numba  # noqa: F401  (what is imported here need not be imported by every process)
 import numpy as np
 
 import polhode as ph
@@ -241,5 +241,9 @@ def differences(calls: dict[str, Call]) -> Iterator[str]:
 
 if __name__ == "__main__":
     warnings.simplefilter("ignore")
-    wanted = GROUPS[sys.argv[1]]()
-    print(json.dumps({"calls": len(wanted), "differences": list(differences(wanted))}))
+    gc.freeze()  # processes made from this one need not look through what it has imported
+    told_of = {}
+    for group in sys.argv[1:]:
+        wanted = GROUPS[group]()
+        told_of[group] = {"calls": len(wanted), "differences": list(differences(wanted))}
+    print(json.dumps(told_of))

@@ -52,11 +52,6 @@ OTHER_GRID = 1e-11
 
 REFUSED = {
     **{
-        ("simulate_system", name): r"jumps at t = .*the steps of a system are on one grid: run up to there with what "
-        "acts before, and go on with resume_system"
-        for name in ("table_with_jumps", "breakpoint", "window")
-    },
-    **{
         ("simulate_system", name): "carries numbers along .*the state of a system has no place for them"
         for name in ("carried_numbers", "sampled")
     },
@@ -318,24 +313,14 @@ def test_what_parameters_cannot_be() -> None:
 
 def exceptions() -> str:
     """The cells that are refused, as a table of Markdown."""
-    reasons: dict[str, Any] = {
-        "table_with_jumps": "all bodies of a system take the steps of one grid, which jumps would cut: run up to a "
-        "jump, and go on with `resume_system(..., forces=...)`",
-        "carried_numbers": {
-            "simulate_system": "the state of a system has no place for them",
-            "Sampled": "they change between samples: a law remembers by `law(t, q, w, p, z)` and `state=`",
-        },
+    reasons = {
+        "simulate_system": "the state of a system has no place for them",
+        "Sampled": "they change between samples: a law remembers by `law(t, q, w, p, z)` and `state=`",
     }
     lines = ["| place | what it does not take | why |", "|---|---|---|"]
-    for place in dict.fromkeys(place for place, _ in REFUSED):
-        refused = [name for at, name in REFUSED if at == place]
-        for names, reason in (
-            ([n for n in refused if n in ("table_with_jumps", "breakpoint", "window")], reasons["table_with_jumps"]),
-            ([n for n in refused if n in ("carried_numbers", "sampled")], reasons["carried_numbers"]),
-        ):
-            if names:
-                why = reason if isinstance(reason, str) else reason[place]
-                lines.append(f"| `{place}` | {'; '.join(INGREDIENTS[n] for n in names)} | {why} |")
+    for place, why in reasons.items():
+        refused = "; ".join(INGREDIENTS[name] for at, name in REFUSED if at == place)
+        lines.append(f"| `{place}` | {refused} | {why} |")
     return "\n".join(lines)
 
 

@@ -11,8 +11,7 @@ import polhode as ph
 from polhode.kernels.steps.adams_steps import Adams
 from polhode.kernels.types import Depends, Quat, UserTorque, Vec3
 from polhode.methods import Method, catalogue
-from polhode.run.rows_fixed import FixedSteps
-from polhode.run.rows_variable import VariableSteps
+from polhode.run.rows import FixedSteps, VariableSteps
 from polhode.text.cards import cost
 from polhode.torques import Torque
 from tests.authorities import paper_case, paper_records

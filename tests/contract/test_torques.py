@@ -60,6 +60,7 @@ SAMPLES: dict[str, list[Torque]] = {
         ph.LinearDamping((0.1, 0.2, 0.3)),
         ph.LinearDamping(((0.1, 0.2, 0.0), (-0.2, 0.3, 0.1), (0.0, 0.4, 0.5))),
     ],
+    "MassFlow": [ph.MassFlow(rate=-0.3, point=(0.4, -0.1, 1.2))],
     "MagneticDipole": [
         ph.MagneticDipole((0.3, -1.2, 0.7), (0.5, 0.1, 2.0)),
         ph.MagneticDipole((0.3, -1.2, 0.7), ph.environment.DipoleField(ORBIT, None, 1.0, 1.0)),

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 from docs.make_tree import PACKAGE, PLACE, first_sentence, tree
+from docs.make_walks import picture, place
 
 import polhode as ph
 
@@ -46,6 +47,18 @@ def test_the_torque(monkeypatch: pytest.MonkeyPatch) -> None:
     assert magnet.momentum_error.max() < 1e-13
 
 
+def test_the_file_format(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    write = module("polhode.files.csv_rows", BLOCKS[2], monkeypatch).write_csv
+    body, file = ph.Body([2, 3, 4]), tmp_path / "motion.csv"
+    run = ph.simulate(body, omega=[1, 2, 3], t_span=(0, 5), t_eval=np.linspace(0, 5, 60), rtol=1e-12)
+    write(file, run)
+    rows = np.loadtxt(file, delimiter=",", skiprows=1)
+    assert (rows == np.column_stack([run.t, run.quaternion, run.omega])).all()
+    with pytest.raises(FileExistsError):
+        write(file, run)
+    assert ph.check(file, body=body).agrees
+
+
 def test_the_package() -> None:
     """What the page shows of a package is in the example, value for value; tests/support/test_plugins.py installs
     it.
@@ -57,7 +70,7 @@ def test_the_package() -> None:
 
 
 def test_every_block_is_tested() -> None:
-    assert len(BLOCKS) == 2
+    assert len(BLOCKS) == 3
 
 
 def test_the_tree_is_that_of_the_package() -> None:
@@ -65,6 +78,13 @@ def test_the_tree_is_that_of_the_package() -> None:
     assert shown is not None
     assert shown.group() == tree(), "run python -m docs.make_tree"
     assert all(first_sentence(file) for file in PACKAGE.rglob("*.py"))
+
+
+@pytest.mark.parametrize("name", ["free", pytest.param("rtol", marks=pytest.mark.evidence), "ensemble"])
+def test_the_pictures_are_those_of_a_trace(name: str) -> None:
+    shown = place(name).search(PAGE)
+    assert shown is not None
+    assert shown.group() == picture(name), "run python -m docs.make_walks"
 
 
 def test_every_file_that_is_named_is_there() -> None:

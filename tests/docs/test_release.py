@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from benchmarks import grammar
 from docs.check_site import faults
 
 import polhode
@@ -26,6 +27,13 @@ def test_versions_agree() -> None:
     for counted in ("accuracy", "reliability"):  # claims: tests/papers/test_reproduction.py
         assert json.loads(text(f"docs/evidence/{counted}.json"))["polhode"] == polhode.__version__
     assert f'  version: "{polhode.__version__}"\n' in text("packaging/conda/recipe.yaml")
+
+
+def test_counts_of_estimates_say_which_code_they_are_of() -> None:
+    """A change of the code that states errors makes the page say that its counts are older."""
+    kept = json.loads(text("docs/evidence/accuracy.json"))
+    said = grammar.table(kept["families"], kept["code"])
+    assert said in text("docs/evidence/accuracy.md"), "run: python -m benchmarks.grammar --write"
 
 
 def test_the_recipe_has_the_dependencies() -> None:

@@ -1,5 +1,6 @@
 """Many bodies at once: the same as one by one, whatever the threads, and a body that fails stops alone."""
 
+import inspect
 import math
 import threading
 from collections.abc import Iterator
@@ -14,7 +15,7 @@ from xarray import open_dataset
 
 import polhode as ph
 from polhode.api import ensemble
-from polhode.ensembles import batch, result
+from polhode.ensembles import batch
 from polhode.ensembles.initial import Starts
 from polhode.kernels.free.exact_flow import effort
 from polhode.kernels.types import Depends, Inertia, Params, Quat, Scales, State, Vec3
@@ -136,7 +137,7 @@ def test_potentials_compiled_and_not(monkeypatch: pytest.MonkeyPatch) -> None:
     with interpreted():
         slow = ph.ensemble(BODY, torques, omega=RATES, attitude=QUATERNIONS, method="MR2", every=8, **GRID)
         expected = slow.potential_energy
-    monkeypatch.setattr(result, "INTERPRETED_ROWS", 10)
+    monkeypatch.setattr("polhode.solution.INTERPRETED_ROWS", 10)
     del slow.__dict__["potential_energy"]
     assert np.allclose(slow.potential_energy, expected, rtol=1e-14, atol=1e-15)
 
@@ -318,7 +319,7 @@ def test_lanes_and_tilted_bodies_and_jumps() -> None:
     many = ph.ensemble(bodies, torque, **given)
     equal(alone, many)
     assert many.lanes == 8
-    assert "piecewise.py" in many.why_not_packed  # it looks for the segment in a loop
+    assert "prescribed.py" in many.why_not_packed  # it looks for the segment in a loop
     assert "lanes   8, the torque one by one" in repr(many)
 
 
@@ -672,3 +673,16 @@ def test_collocation_goes_one_body_at_a_time(monkeypatch: pytest.MonkeyPatch) ->
     assert many.why_not_packed.startswith("G8 has the points of its steps in the lanes")
     with pytest.raises(TypeError, match="of an ensemble take one body"):
         ph.resume(many, 20.0)
+
+
+def test_plans_take_the_arguments_of_ensembles() -> None:
+    """They stand once; their names are shown, and checked before anything is done."""
+    of_ensemble, of_plan = (set(inspect.signature(f).parameters) for f in (ph.ensemble, ph.plan_ensemble))
+    assert of_ensemble - of_plan == {"threads", "progress", "on_compile"}
+    assert of_plan - of_ensemble == {"store", "part_bodies", "executor", "storage_options"}
+    assert {"body", "torque", "omega", "t_span", "rtol", "reduce"} < of_ensemble
+    given: dict[str, Any] = {"omegas": RATES, "omega": RATES, "t_span": (0, 1), "rtol": 1e-6}
+    with pytest.raises(TypeError, match=r"ensemble\(\) got an unexpected keyword argument 'omegas'"):
+        ph.ensemble(BODY, **given)
+    with pytest.raises(TypeError, match=r"plan_ensemble\(\) missing a required argument: 'omega'"):
+        ph.plan_ensemble(BODY, store="nowhere.zarr")  # type: ignore[call-arg]

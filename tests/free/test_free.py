@@ -270,6 +270,7 @@ def test_the_way_a_state_is_evaluated_does_not_show(monkeypatch: pytest.MonkeyPa
     assert {m._c.kind[0] for m in motions} == {STEADY, DIRECT, DUAL}
 
 
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")  # the program is none, and its memory holds anything
 def test_the_thousandth_call_takes_the_way_of_the_first(monkeypatch: pytest.MonkeyPatch) -> None:
     """A small call has nothing compiled, however many calls there were; a large one has."""
     made: list[str] = []
@@ -597,6 +598,14 @@ def test_nutation_by_sampling(motion: FreeMotion, axis: Any) -> None:
     assert n.least == pytest.approx(angle.min(), abs=1e-6)  # the samples miss the extremes by a step, squared
     assert n.greatest == pytest.approx(angle.max(), abs=1e-6)
     assert n.mean == pytest.approx(angle.mean(), abs=1e-11)
+
+
+@pytest.mark.parametrize("small", [1e-280, 1e-290, 1e-294, 1e-299, 1e-308, 5e-324])
+def test_a_component_that_is_all_but_zero(small: float) -> None:
+    body = ph.Body((0.897375119651947, 0.8973751196519523, 0.897375119651947))
+    motion = FreeMotion(body, (1e-44, small, 1.0))
+    np.testing.assert_allclose(motion.at(0.5).quaternion, (math.cos(0.25), 0.0, 0.0, math.sin(0.25)), atol=1e-15)
+    assert not math.isnan(motion.precession_period)
 
 
 def test_nutation_of_steady_rotations() -> None:

@@ -23,6 +23,7 @@ from tests.authorities import Floats, paper_case, paper_records
 from tests.authorities.problems import PROBLEMS, RECIPES
 from tests.contract._measure import (
     EPS,
+    OneStep,
     compared,
     compiled_run,
     errors,
@@ -30,6 +31,7 @@ from tests.contract._measure import (
     matrices,
     observed_order,
     run,
+    states,
 )
 from tests.contract.test_keeps import FREE, TORQUED, defect, large, noise
 
@@ -73,6 +75,21 @@ def test_step_solves_moser_veselov(h: float) -> None:
         new = m + 4.0 / (h * (1.0 + np.dot(c, c))) * np.array(b)
         # What the equation rounds, the increment divides by h.
         assert np.abs(new - E.T @ m).max() < 8 * EPS * (np.linalg.norm(m) + inertia.max() / abs(h))
+
+
+def test_lie_group_variational_integrator() -> None:
+    """lee2005: h hat(m + h n / 2) = F D - D F^T, R F, F^T m + h F^T n / 2 + h n' / 2, where n is the torque."""
+    h = 0.3
+    step = OneStep(PROBLEMS["weight"], find("LGVI"))
+    inertia = np.array(PROBLEMS["weight"].body.moments)
+    D = np.diag(inertia.sum() / 2 - inertia)
+    for s in states(3):
+        end = step(s, h)
+        n, after = (np.array(step.stepper.start(step.body, step.p, t, x)) for t, x in ((0.0, s), (h, end)))
+        R, new = matrices(np.array([s.q, end.q]))
+        F = R.T @ new
+        assert np.abs(F @ D - D @ F.T - h * hat(s.m + h / 2 * n)).max() < 32 * EPS * inertia.max()
+        assert np.abs(F.T @ (s.m + h / 2 * n) + h / 2 * after - end.m).max() < 32 * EPS * inertia.max()
 
 
 def continued(inertia: Floats, m: Floats, c: Floats, h: float) -> tuple[Floats, float]:

@@ -45,6 +45,7 @@ def test_bad_names(name: str, message: str) -> None:
         ("SABA8", "SABA"), ("saba4", "SABA(stages=4)"),
         ("SABA10(compensated=true)", "SABA(stages=10, compensated=true)"),
         ("A8", "Adams(order=8)"), ("A10", "Adams"), ("TJ4", "TJ"), ("TJ6(of=Strang)", "TJ(order=6, of=Strang)"),
+        ("LGVI", "DMV2"), ("lgvi(compensated=true)", "DMV2(compensated=true)"),
     ],
 )  # fmt: skip
 def test_short_names(short: str, name: str) -> None:
@@ -56,6 +57,7 @@ def test_short_names_take_no_name_from_a_method() -> None:
     taken = {name.lower() for name in catalogue()}
     options = [option for method in catalogue().values() for option in method.options if option.short]
     shortened = [option.short.format(value).lower() for option in options for value in option.choices]
+    shortened += [name.lower() for method in catalogue().values() for name in method.also]
     assert len(shortened) == len(set(shortened)) == len(short_names()) > 0
     assert not taken & set(shortened)
 

@@ -256,3 +256,32 @@ def test_torque_beyond_the_numbers(method: str) -> None:
         )
     assert caught.value.solution.stats.steps in (2, 3)
     assert np.isfinite(caught.value.solution.momentum).all()
+
+
+# --- LIEMID
+
+
+def test_liemid_is_the_midpoint_rule_on_the_group_between_impulses() -> None:
+    """krysl2005 with NumPy: half an impulse, twice I w = exp(-h w / 4) m with the turn h w / 2, half an impulse."""
+    recipe, h = PROBLEMS["weight"], 0.3
+    step, inertia = OneStep(recipe, find("LIEMID")), np.array(recipe.body.moments)
+
+    def turned(v: Any, x: Any) -> Any:
+        """exp(-hat v) x."""
+        angle = float(np.linalg.norm(v))
+        n = v / angle
+        return math.cos(angle) * x - math.sin(angle) * np.cross(n, x) + (1 - math.cos(angle)) * n * (n @ x)
+
+    for s in states(3):
+        m = np.array(s.m) + h / 2 * np.array(step.stepper.start(step.body, step.p, 0.0, s))
+        R = matrices(np.array([s.q]))[0]
+        for _ in range(2):
+            w = m / inertia
+            for _ in range(200):
+                w = turned(h / 4 * w, m) / inertia
+            m = turned(h / 2 * w, m)
+            R = R @ np.array([turned(-h / 2 * w, e) for e in np.eye(3)]).T
+        end = step(s, h)
+        assert np.abs(matrices(np.array([end.q]))[0] - R).max() < 16 * EPS
+        m = m + h / 2 * np.array(step.stepper.start(step.body, step.p, h, end))
+        assert np.abs(np.array(end.m) - m).max() < 16 * EPS * np.abs(m).max()

@@ -58,6 +58,48 @@ def test_default_is_unchanged() -> None:
     ]  # fmt: skip
 
 
+def test_axes_by_rising_moments() -> None:
+    """`auto` is the order in which the moments rise, whatever the axes are called; equal moments stay as they are."""
+    for moments, axes in (((3.0, 1.5, 2.0), "231"), ((1.0, 2.0, 2.5), "123"), ((2.0, 2.0, 1.0), "312")):
+        body = ph.Body(moments)
+        turned: dict[str, Any] = {"omega": (0.3, -0.8, 0.5), "t_span": (0.0, 2.0), "step": 0.1}
+        with interpreted():
+            for name in ("MR2", "MR4"):
+                a, b = (ph.simulate(body, method=f"{name}(axes={x})", **turned) for x in ("auto", axes))
+                assert np.array_equal(a.quaternion, b.quaternion)
+
+
+@pytest.mark.usefixtures("plain")
+def test_bodies_agree_on_the_order_of_axes() -> None:
+    """One program serves an ensemble: `auto` gives the same as alone, or says that it cannot."""
+    what: dict[str, Any] = {"t_span": (0.0, 1.0), "step": 0.1, "method": "KL6(of=MR2(axes=auto))"}
+    moments, rates = ([3.0, 1.5, 2.0], [2.5, 1.0, 2.0], [1.0, 2.0, 2.5]), [[0.3, -0.8, 0.5]] * 3
+    many = ph.ensemble([ph.Body(m) for m in moments[:2]], omega=rates[:2], **what)
+    for k in (0, 1):
+        alone = ph.simulate(ph.Body(moments[k]), omega=rates[k], **what)
+        assert np.array_equal(many[k].quaternion[-1], alone.quaternion[-1])
+    for name in (what["method"], "HLR(of=MR2(axes=auto))"):
+        with pytest.raises(ValueError, match="name one order for all, such as axes=123"):
+            ph.ensemble([ph.Body(m) for m in moments], omega=rates, **what | {"method": name})
+
+
+def test_axes_by_rising_moments_are_a_good_choice() -> None:
+    """Errors of MR2 for bodies drawn at random, moments rising: 123 is the best of all orders in the mean."""
+    draw, logs = np.random.default_rng(2003), np.zeros(len(ORDERS))
+    with interpreted():
+        for _ in range(12):
+            parts = draw.dirichlet([1.0, 1.0, 1.0])
+            body = ph.Body(np.sort(parts.sum() - parts))
+            w = draw.normal(size=3) / body.moments
+            start: dict[str, Any] = {"omega": w * (2.0 / np.linalg.norm(w)), "t_span": (0.0, 1.0)}
+            true = ph.simulate(body, method="Exact", step=1.0, **start).momentum[-1]
+            for k, axes in enumerate(ORDERS):
+                end = ph.simulate(body, method=f"MR2(axes={axes})", step=0.05, **start).momentum[-1]
+                logs[k] += math.log(np.linalg.norm(end - true)) / 12
+    assert ORDERS[int(np.argmin(logs))] == "123"
+    assert math.exp(np.mean(logs) - logs.min()) > 2  # measured over 4,000 bodies: 2.9 against an order drawn at random
+
+
 def attitude_error(name: str, steps: int) -> float:
     """Returns the error for the free body of celledoni2006 at t = 1, as the norm of the difference in R."""
     body, omega = ph.Body([5.0, 4.0, 3.0]), (-1 / 5, 0.0, 2 / 3)

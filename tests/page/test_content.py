@@ -150,7 +150,7 @@ def test_a_tilted_body_and_a_rotor() -> None:
 def test_names_and_titles(rk4: ph.Solution) -> None:
     page = page_data([SolutionRun(rk4), SolutionRun(rk4), FreeRun(ph.FreeMotion(BODY, OMEGA))])
     assert [run["name"] for run in page["runs"]] == ["RK4 (1)", "RK4 (2)", "exact"]
-    assert page["title"] == "A rigid body: RK4 (1) and RK4 (2) and exact"
+    assert page["title"] == "RK4 (1) and RK4 (2) and exact"
     assert page_data([SolutionRun(rk4)], title="</script>")["title"] == "</script>"
     assert [d["b"] for d in page["differences"]] == [1, 2]
 

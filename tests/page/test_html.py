@@ -85,7 +85,7 @@ def test_missing_code_is_one_sentence(tmp_path: Path, monkeypatch: pytest.Monkey
 
 def test_code_that_would_end_its_element_is_refused(products: Path) -> None:  # noqa: F811
     (products / "page.js").write_text("'</SCRIPT>'")
-    with pytest.raises(PageNotBuilt, match="build it anew"):
+    with pytest.raises(PageNotBuilt, match="rebuild it with `make viewer`"):
         page_html(page_with("A flip"))
 
 

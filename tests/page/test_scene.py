@@ -1,7 +1,9 @@
 """What is seen: the body where the numbers say, at any time, and in step."""
 
+import io
 import math
-from collections.abc import Callable
+import shutil
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
@@ -12,8 +14,8 @@ from scipy.spatial.transform import Rotation
 import polhode as ph
 from polhode.page.content import FreeRun, SolutionRun, page_data
 from polhode.page.html import page_html
-from tests.browser import Tab
-from tests.page.conftest import SMALL, Open
+from tests.browser import PROGRAMS, Tab
+from tests.page.conftest import SMALL, Open, opened
 from tests.page.shown import (
     MOMENTS,
     OMEGA,
@@ -254,3 +256,48 @@ def test_what_is_drawn_anew_leaves_nothing_behind(shown: Open, tmp_path: Any) ->
       return alive;
     }""")
     assert abs(grown) <= 8
+
+
+@pytest.fixture
+def without_graphics(browser: Any) -> Iterator[Any]:
+    """A browser that composes what it shows without a graphics card."""
+    program = next(found for name in PROGRAMS if (found := shutil.which(name)))
+    other = browser.browser_type.launch(executable_path=program, args=["--no-sandbox"])
+    yield other
+    other.close()
+
+
+@pytest.mark.parametrize("page", ["two", "playground"])
+def test_small_and_low_windows_show_the_first_body(without_graphics: Any, files: Files, page: str) -> None:
+    """Seen as composed by the browser: without a graphics card it leaves out canvases that something opaque covers."""
+    tab = opened(without_graphics, getattr(files, page), size=(390, 844))
+    for width, height in ((390, 844), (390, 740), (390, 667), (844, 390)):
+        tab.page.set_viewport_size({"width": width, "height": height})
+        tab.settle()
+        cell = tab.page.locator(".cell.body .labels").first.bounding_box()
+        assert cell is not None
+        left, top, width_seen = (round(cell[k]) for k in ("x", "y", "width"))
+        bottom = min(top + round(cell["height"]), height - 110)  # above the bar of the time
+        shot = np.asarray(Image.open(io.BytesIO(tab.page.screenshot())).convert("RGB"), dtype=int)
+        coloured = (np.ptp(shot[top:bottom, left : left + width_seen], axis=2) > 40).sum()
+        assert coloured > 1500, (width, height, coloured)  # labels alone: 200 to 450
+    tab.page.close()
+
+
+@pytest.mark.parametrize("width", [390, 960])
+def test_words_stand_apart_where_arrows_coincide(shared: Callable[..., Tab], files: Files, width: int) -> None:
+    """At the start of a flip momentum, rate, body axis 2 and space axis Y point the same way."""
+    tab = shared(files.free, width, 700)
+    words = tab.evaluate("""[...document.querySelectorAll('.body .labels span')].map(e => {
+      const {x, y, width, height} = e.getBoundingClientRect(); return [x + width / 2, y + height / 2] })""")
+    assert len(words) == 8
+    apart = [math.dist(a, b) for n, a in enumerate(words) for b in words[:n]]
+    assert min(apart) > 14
+
+
+def test_four_charts_fill_their_rows(shared: Callable[..., Tab], files: Files) -> None:
+    for width, in_a_row in ((1440, 4), (820, 2), (390, 1)):
+        tops = shared(files.free, width, 900).evaluate(
+            "[...document.querySelectorAll('.chart')].map(e => e.getBoundingClientRect().top)"
+        )
+        assert [tops.count(top) for top in sorted(set(tops))] == [in_a_row] * (4 // in_a_row)

@@ -30,7 +30,7 @@ VERDICTS = {
 
 def test_all_there() -> None:
     figures = {f"fig{k}" for k in range(1, 11)}
-    assert set(STUDIES) == figures | {"closed_matrices", "operations", "order", "speed"}
+    assert set(STUDIES) == figures | {"closed_matrices", "operations", "order", "readings", "speed"}
 
 
 @pytest.mark.parametrize("study", STUDIES.values(), ids=STUDIES.keys())

@@ -20,22 +20,10 @@ from polhode.papers.study import ClaimVerdict, Data, Size, Study, chosen, claim,
 from tests.page.page_tools import check_policy, data_in, products  # noqa: F401
 
 OLDER = {
-    "celledoni2006/energy",
-    "celledoni2006/fig1",
-    "celledoni2006/fig3",
-    "celledoni2006/fig6",
-    "celledoni2006/ordering",
-    "celledoni2006/symmetry",
-    "krysl2004/fig10",
     "krysl2004/fig13",
     "vilmart2008/drift",
     "vilmart2008/fig1",
-    "vilmart2008/fig2",
-    "vilmart2008/further",
     "vilmart2008/other_bodies",
-    "vilmart2008/quaternion",
-    "vilmart2008/settling",
-    "vilmart2008/step",
 }
 """Studies of more than half a minute each that the documentation keeps from an earlier version, until they are run
 anew: `polhode reproduce --continue --out DIRECTORY`, then `python -m docs.make_reproduction DIRECTORY`."""

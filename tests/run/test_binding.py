@@ -13,7 +13,7 @@ from polhode.kernels.types import Depends, Scales
 from polhode.methods import catalogue, find
 from polhode.problem import Plan, Problem
 from polhode.run.binding import NO_OTHERS, Binding, _bound_anew
-from polhode.run.rows_fixed import driver_of
+from polhode.run.rows import driver_of
 from tests.run.common import run
 
 

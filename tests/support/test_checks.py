@@ -237,9 +237,9 @@ def test_long_runs_are_announced(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_output_that_no_memory_holds_is_refused_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
     """Before bodies are drawn and before anything is allocated: some systems promise memory that is not there."""
-    from polhode.run import buffers
+    from polhode.run import rows
 
-    monkeypatch.setattr(buffers, "physical_memory", lambda: 2.0**34)
+    monkeypatch.setattr(rows, "physical_memory", lambda: 2.0**34)
     drawn: dict[str, Any] = START | {"omega": ph.samples.Normal(OMEGA, 0.1), "seed": 1}
     with pytest.raises(MemoryError, match=r"1000000000 bodies with 2 rows of output need 104 GiB: ask for fewer"):
         ph.ensemble(BODY, **drawn, count=10**9)

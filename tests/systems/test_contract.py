@@ -9,14 +9,15 @@ import pytest
 import polhode as ph
 from polhode.kernels.systems.bodies import AT
 from polhode.methods import find
-from polhode.systems.system_run import SystemPlan, SystemRun
+from polhode.systems.system_run import EqualSteps, SystemPlan, SystemRun
 from tests.systems._problems import interaction, last_state, three_bodies
 
 ORDERS = {
     "Strang": 2, "MR2": 2, "NO_SQUISH": 2, "NMB": 2, "TJ(of=Strang)": 4, "Suzuki4(of=MR2)": 4, "BlanesMoanS6": 4,
     "KL6(of=Strang)": 6, "SRKN11": 6, "BlanesMoanS10": 6, "KL8(of=Strang)": 8, "SABA4": 2, "ABA104": 4,
+    "Omelyan2": 2, "Chin4": 4,
 }  # fmt: skip
-QUICK = ("Strang", "MR2", "NMB", "BlanesMoanS6", "KL6(of=Strang)")
+QUICK = ("Strang", "MR2", "NMB", "BlanesMoanS6", "KL6(of=Strang)", "Chin4")
 """Methods of the short tests; the others are evidence."""
 
 
@@ -31,7 +32,7 @@ class Map:
     def __init__(self, method: str, h: float, **kind: bool) -> None:
         self.system = three_bodies(**kind)
         self.run = SystemRun(self.system, interaction(), SystemPlan(find(method), h, 0.0, h))
-        self.loop, self.h = self.run.loop(), h
+        self.h = h
         self.start = np.array(self.run.y)
 
     def __call__(self, y: Any, h: float | None = None) -> Any:
@@ -39,8 +40,9 @@ class Map:
         run.y[:], run.memory[0] = y, 0.0
         run.count[AT.done] = run.count[AT.known] = run.count[AT.row] = 0
         run.plan = run.plan._replace(step=h or self.h)
-        run.last = h or self.h
-        assert run._call(self.loop, 1) == 0
+        assert isinstance(run.steps, EqualSteps)
+        run.steps.last = h or self.h
+        assert run.steps.call(1) == 0
         return np.array(run.y)
 
 
@@ -64,6 +66,9 @@ def test_methods_say_whether_they_step_systems() -> None:
     able = {m.name for m in catalogue().values() if m.steps_systems}
     assert {"Strang", "MR2", "NO_SQUISH", "KL8", "SABA", "ABA1064", "SRKN11", "G8", "NMB"} <= able
     assert not able & {"Exact", "RK4", "DOP853", "TakahashiImada"}
+    assert not find("MR2(axes=auto)").steps_systems  # bodies may differ in the order of their moments
+    with pytest.raises(ValueError, match="Chin4 does not step systems of bodies with rotors"):
+        ph.simulate_system(three_bodies(rotor=True), interaction(), t_span=(0, 1), step=0.1, method="Chin4")
     assert all(method_facts(m)["systems"] == ("yes" if m.name in able else "no") for m in catalogue().values())
 
 

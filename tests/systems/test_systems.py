@@ -2,11 +2,13 @@
 
 import ctypes
 import math
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+from scipy.integrate import solve_ivp
 from scipy.spatial.transform import Rotation
 
 import polhode as ph
@@ -207,7 +209,7 @@ def test_bad_systems() -> None:
         ph.System(body, mass=1.0, position=x, omega=[1.0, 2.0])
     with pytest.raises(ValueError, match=r"position must be finite, but position\[1, 2\] is nan"):
         ph.System(body, mass=1.0, position=[[0.0, 0, 0], [0, 0, math.nan]])
-    with pytest.raises(ValueError, match="quaternion of body 1 is zero"):
+    with pytest.raises(ValueError, match=r"attitude\[1\] must be a rotation, but the quaternion is zero"):
         ph.System(body, mass=1.0, position=x, attitude=[[1.0, 0, 0, 0], [0.0, 0, 0, 0]])
     with pytest.raises(TypeError, match=r"bodies must be a list of polhode\.Body"):
         ph.System([1.0, 2.0], mass=1.0, position=x)  # type: ignore[list-item]
@@ -480,3 +482,93 @@ def test_a_tolerance_below_the_last_digit_is_named_and_ends_soon(method: str | N
     assert "the tolerance 1e-17 was not reached" in str(said[1].message)
     assert made.error_estimate < 1e-11
     assert made.stats.steps < 100_000
+
+
+# --- jumps
+
+
+@ph.torque(breakpoints=[0.13, 0.31])
+def burns(t: float, q: Any, w: Any, p: Any) -> Any:
+    return (0.3 if t < 0.13 else -0.2 if t < 0.31 else 0.5, 0.1 * q[1], 0.0)
+
+
+JUMPS = (0.0, 0.13, 0.31, 0.4)
+TURNING: dict[str, Any] = {"omega": [0.3, 0.2, 0.4], "t_span": (0.0, 0.4)}
+
+
+def pair_of(body: ph.Body) -> ph.System:
+    return ph.System(body, mass=1.0, position=[[0, 0, 0], [5.0, 0, 0]], omega=TURNING["omega"])
+
+
+@pytest.mark.usefixtures("plain")
+@pytest.mark.parametrize("output", [{}, {"every": 3}, {"t_eval": [0.1, 0.13, 0.2, 0.4]}], ids=str)
+def test_steps_end_where_a_torque_jumps(output: dict[str, Any]) -> None:
+    """As those of a single body do, to the bit; and back to the start, within the error of the steps."""
+    body = ph.Body([1.0, 1.7, 2.2])
+    s = ph.simulate_system(pair_of(body), burns, t_span=(0.0, 0.4), step=0.05, **output)
+    alone = ph.simulate(body, burns, step=0.05, method="Strang", **TURNING, **output)
+    np.testing.assert_array_equal(s.t, alone.t)
+    np.testing.assert_array_equal(s.omega[:, 1], alone.omega)
+    assert s.stats.steps == alone.stats.steps
+    end = pair_of(body).replace(position=s.position[-1], attitude=s.quaternion[-1], omega=s.omega[-1])
+    back = ph.simulate_system(end, burns, t_span=(0.4, 0.0), step=0.05)
+    np.testing.assert_allclose(back.omega[-1, 0], TURNING["omega"], atol=1e-8)
+
+
+@pytest.mark.usefixtures("plain")
+@pytest.mark.parametrize("method", [None, "KL8(of=Strang)"])
+def test_a_tolerance_over_jumps(method: str | None) -> None:
+    body = ph.Body([1.0, 1.7, 2.2])
+    y = np.array([1.0, 0.0, 0.0, 0.0, *TURNING["omega"]])
+    for a, b in pairwise(JUMPS):
+
+        def slope(t: float, y: Any, a: float = a, b: float = b) -> Any:
+            n = burns.torque_kernel(0.5 * (a + b), tuple(y[:4]), tuple(y[4:]), ())
+            dq = 0.5 * np.array(ph.quaternion_product(tuple(y[:4]), (0.0, *y[4:])))
+            return np.concatenate([dq, (n - np.cross(y[4:], body.moments * y[4:])) / body.moments])
+
+        y = solve_ivp(slope, (a, b), y, method="DOP853", rtol=1e-13, atol=1e-15).y[:, -1]
+    s: Any = ph.simulate_system(pair_of(body), burns, t_span=(0.0, 0.4), rtol=1e-10, method=method)
+    np.testing.assert_allclose(s.omega[-1, 0], y[4:], atol=1e-12)
+    assert s.error_estimate < 1e-10
+    assert s.t.size == 101
+
+
+@pytest.mark.usefixtures("plain")
+def test_a_run_over_jumps_goes_on_stops_and_is_kept() -> None:
+    system = pair_of(ph.Body([1.0, 1.7, 2.2]))
+    whole = ph.simulate_system(system, burns, t_span=(0.0, 0.4), step=0.05)
+    half = ph.simulate_system(system, burns, t_span=(0.0, 0.13), step=0.05)
+    np.testing.assert_array_equal(ph.resume_system(half, 0.4).omega, whole.omega)
+
+    def later(t: float, x: Any, q: Any, v: Any, w: Any) -> float:
+        return t - 0.22
+
+    seen = ph.simulate_system(system, burns, t_span=(0.0, 0.4), step=0.05, events=later)
+    np.testing.assert_allclose(seen.events[0].t, [0.22], rtol=1e-15)
+    np.testing.assert_array_equal(seen.omega, whole.omega)
+    ended = ph.systems.SystemEvent(later, terminal=True)
+    s = ph.simulate_system(system, burns, t_span=(0.0, 0.4), rtol=1e-9, events=ended)
+    assert s.t_last == pytest.approx(0.22, rel=1e-15)
+
+    def impatient(done: int, steps: int) -> None:
+        assert steps == 9
+        if done > 6:
+            raise KeyboardInterrupt
+
+    with pytest.raises(ph.SimulationInterrupted) as stopped:
+        ph.simulate_system(system, burns, t_span=(0.0, 0.4), step=0.05, progress=impatient)
+    found: Any = stopped.value.solution
+    np.testing.assert_array_equal(found.omega, whole.omega[: found.t.size])
+    assert found.t[-1] > 0.13
+    assert found.t_span == s.t_span == (0.0, 0.4)
+    bath = ph.Langevin(kT=0.0, friction=0.0)
+    cold = ph.simulate_system(system, burns, t_span=(0.0, 0.4), step=0.05, heat=bath)
+    np.testing.assert_allclose(cold.omega, whole.omega, atol=1e-14)
+    warm = ph.Langevin(kT=1.0, friction=0.5, seed=1)
+    first = ph.simulate_system(system, burns, t_span=(0.0, 0.13), step=0.05, heat=warm)
+    gone_on = ph.resume_system(first, 0.4)
+    np.testing.assert_allclose(
+        gone_on.omega, ph.simulate_system(system, burns, t_span=(0.0, 0.4), step=0.05, heat=warm).omega, atol=1e-13
+    )
+    np.testing.assert_array_equal(ph.resume_system(found, 0.4).omega[-1], whole.omega[-1])

@@ -164,8 +164,10 @@ def test_the_newcomers_table_fits(width: int | None) -> None:
             assert width == 60 or when.replace("`", "")[:20] in text
 
 
-def test_the_page_is_up_to_date() -> None:
-    assert make_methods.PAGE.read_text("utf-8") == make_methods.page(), "run: python -m docs.make_methods"
+def test_the_pages_are_up_to_date() -> None:
+    pages = make_methods.pages()
+    there = {make_methods.REFERENCE / "methods.md", *(make_methods.REFERENCE / "methods").glob("*.md")}
+    assert {place: place.read_text("utf-8") for place in there} == pages, "run: python -m docs.make_methods"
 
 
 # --- the literature

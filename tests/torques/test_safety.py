@@ -8,7 +8,6 @@ import pytest
 import polhode as ph
 from polhode import solution
 from polhode.compiler import CompilationFailed
-from polhode.ensembles import result
 from polhode.kernels.status import Status
 
 BODY = ph.Body([2.0, 3.0, 4.0])
@@ -89,7 +88,6 @@ def test_a_potential_is_looked_after(monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(IndexError, match="index 1 is out of bounds"):  # of a few rows, in plain Python
         _ = ph.simulate(BODY, turned, omega=W, **PROBLEM).potential_energy
     monkeypatch.setattr(solution, "INTERPRETED_ROWS", 0)
-    monkeypatch.setattr(result, "INTERPRETED_ROWS", 0)
     with pytest.raises(ValueError, match=r"the potential of <lambda> raised IndexError: index 1 is out of bounds"):
         _ = ph.simulate(BODY, turned, omega=W, **PROBLEM).potential_energy
     with pytest.raises(ValueError, match=r"the potential of <lambda> raised IndexError: index 1 is out of bounds"):

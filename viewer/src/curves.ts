@@ -90,6 +90,13 @@ function decades(series: Series[]): [number, number] {
   return [10 ** low, 10 ** Math.max(high, low + 2)];
 }
 
+/** Distances between the ticks of angles, in degrees. */
+const DEGREES = [0.001, 0.01, 0.1, 0.2, 0.5, 1, 2, 5, 10, 15, 30, 45, 90, 180, 360];
+
+/** The range of an axis of angles: large ones begin and end at multiples of 45 degrees. */
+const degrees = (_: uPlot, min: number, max: number): uPlot.Range.MinMax =>
+  max - min > 60 ? [45 * Math.floor(min / 45), 45 * Math.ceil(max / 45)] : uPlot.rangeNum(min, max, 0.1, true);
+
 class Chart {
   readonly element: HTMLElement;
   private readonly plot: uPlot;
@@ -155,7 +162,11 @@ class Chart {
         cursor: { drag: { x: true, y: false, dist: 6 }, points: { show: false }, y: false },
         scales: {
           x: { time: false },
-          y: data.log ? { distr: 3, log: 10, range: decades(data.series) } : {},
+          y: data.log
+            ? { distr: 3, log: 10, range: decades(data.series) }
+            : data.unit === "°"
+              ? { range: degrees }
+              : {},
         },
         axes: [
           {
@@ -171,7 +182,12 @@ class Chart {
                 filter: (_, v) => v,
                 values: (_, v) => v.map(power),
               }
-            : { ...axis, size: 44, values: (_, v) => v.map((x) => shortly(x)) },
+            : {
+                ...axis,
+                size: 44,
+                ...(data.unit === "°" ? { incrs: DEGREES, space: 22 } : {}),
+                values: (_, v) => v.map((x) => shortly(x)),
+              },
         ],
         series: [
           { label: timeUnit },

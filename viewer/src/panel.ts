@@ -53,6 +53,9 @@ export class Viewpoint {
 }
 
 const FIELD_OF_VIEW = 30;
+/** Words nearer to each other than this, in pixels, cannot be read: the one that was added first moves to one side. */
+const CLOSE = 15;
+const ASIDE = [0, 20, -26, 40, -46];
 
 interface Label {
   element: HTMLElement;
@@ -121,7 +124,8 @@ export class Panel {
     renderer.setScissor(left, bottom, rect.width, rect.height);
     renderer.render(this.scene, this.camera);
     const origin = this.onCell(new Vector3(), rect);
-    for (const { element, at, beside } of this.labels) {
+    const taken: [number, number][] = [];
+    for (const { element, at, beside } of [...this.labels].reverse()) {
       const point = at();
       element.hidden = point === null;
       if (point === null) continue;
@@ -129,7 +133,11 @@ export class Panel {
       const [dx, dy] = [x - origin.x, y - origin.y];
       const length = Math.hypot(dx, dy);
       const [right, down] = length > 1 ? [(-dy / length) * beside, (dx / length) * beside] : [beside, 0];
-      element.style.transform = `translate(${(x + right).toFixed(1)}px, ${(y + down).toFixed(1)}px) translate(-50%, -50%)`;
+      const isFree = ([u, v]: [number, number]): boolean => taken.every(([a, b]) => Math.hypot(u - a, v - b) > CLOSE);
+      const places = ASIDE.map((aside): [number, number] => [x + right + aside, y + down]);
+      const place = places.find(isFree) ?? places[0]!;
+      taken.push(place);
+      element.style.transform = `translate(${place[0].toFixed(1)}px, ${place[1].toFixed(1)}px) translate(-50%, -50%)`;
     }
   }
 

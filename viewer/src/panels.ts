@@ -7,6 +7,7 @@ import {
   Mesh,
   MeshBasicMaterial,
   MeshLambertMaterial,
+  type Object3D,
   Quaternion,
   SphereGeometry,
   Vector3,
@@ -107,8 +108,11 @@ export class BodyPanel extends Panel {
         arrow.point(tip);
         principal.add(arrow);
         if (order === 0) {
-          this.label(String(n + 1), look.axes[n]!, () =>
-            subject.shown(tip.clone().setLength(tip.length() + 0.14), sight.attitude),
+          this.label(
+            String(n + 1),
+            look.axes[n]!,
+            () => subject.shown(tip.clone().setLength(tip.length() + 0.1), sight.attitude),
+            -13,
           );
         }
       });
@@ -302,6 +306,22 @@ export class PoinsotPanel extends Panel {
   }
 }
 
+/** The outline of the unit sphere as the camera sees it: the ends of the level curves would make it uneven. */
+function rim(color: string): Object3D {
+  const outline: Object3D = line(circle(1, 0), { color, width: 2.5 });
+  const prepare = outline.onBeforeRender;
+  outline.onBeforeRender = (...given) => {
+    prepare.apply(outline, given);
+    const camera = given[2];
+    const eye = camera.position;
+    const near = 1 / eye.length();
+    const turn = new Quaternion().setFromUnitVectors(E[2], eye.clone().normalize());
+    const size = Math.sqrt(1 - near * near);
+    outline.matrixWorld.compose(eye.clone().multiplyScalar(near * near), turn, new Vector3(size, size, size));
+  };
+  return outline;
+}
+
 const PATH_POINTS = 90;
 const PATH_ANGLE = 12;
 
@@ -328,7 +348,7 @@ export class SpherePanel extends Panel {
         polygonOffsetUnits: 60,
       }),
     );
-    this.content.add(surface);
+    this.content.add(surface, rim(look.faint));
     const curves = levelCurves(moments);
     const edges = separatrices(moments);
     if (curves.length > 0) this.content.add(lines(curves, { color: look.faint, width: 1 }));

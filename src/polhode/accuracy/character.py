@@ -17,13 +17,11 @@ from polhode.kernels.free.exact_flow import effort, finest
 from polhode.kernels.ops import read_only
 from polhode.kernels.types import Depends, Inertia, Quat, UserTorque, Vec3
 from polhode.methods import Method
-from polhode.problem import Problem
+from polhode.problem import Problem, may_be_quick
 from polhode.run.binding import triple
-from polhode.run.cost import may_be_dear, seconds_a_call
 from polhode.run.grid import MANY_BREAKPOINTS, between_stops
-from polhode.run.integration import may_be_quick
 from polhode.run.stiffness import fastest_change, fastest_decay, is_dry, is_stiff
-from polhode.run.trial import size_at_start, size_or_zero
+from polhode.run.trial import may_be_dear, seconds_a_call, size_at_start, size_or_zero
 from polhode.support import checks
 from polhode.support.arrays import Floats, lengths
 from polhode.support.checks import FEW_NUMBERS
@@ -96,6 +94,8 @@ class Sizes(NamedTuple):
     """The greatest rate of the free motion."""
     carries: bool = False
     """Whether the torque carries numbers of its own along that change within a step."""
+    changing: bool = False
+    """Whether the body changes with time."""
     gyrostat: bool = False
     """Whether the body has a rotor."""
     rotor_ratio: float = 0.0
@@ -110,6 +110,10 @@ class Sizes(NamedTuple):
     """The error by knots inside of steps, more or less."""
     evaluation_cost: float = 0.0
     """What an evaluation of the torque costs, in exact flows; 0: no more than that of a model."""
+
+
+UNEVEN_SHARE = 0.25
+"""A body whose moments fall below this part of what they are at another time turns faster there than elsewhere."""
 
 
 class Character(Sizes):
@@ -184,7 +188,7 @@ class TorqueTrial:
     def can_be_made(self) -> bool:
         """Whether a call at the start of the problem is all that has to be tried: nothing of the user's is called by
         compiled code, and no jump lies at the start."""
-        return may_be_quick(self.problem) and not self.problem.torque.breakpoints
+        return may_be_quick(self.problem) and not self.problem.breakpoints
 
     def make(self) -> None:
         """Calls the torque once in plain Python, before anything is compiled; an error says what is wrong with it."""
@@ -207,7 +211,7 @@ def character(problem: Problem, trial: TorqueTrial | None = None) -> Character:
     x, y, z = (problem.momentum_start if body.aligned else problem.momentum_start @ body.axes).tolist()
     a, b, c = body.moments.tolist()
     j, start = (1.0 / a, 1.0 / b, 1.0 / c), (x, y, z)
-    if body.has_rotor:
+    if body.has_rotor or body.changes:
         return _of_gyrostat(problem, start, trial)
     twice_kinetic = dot((x * x, y * y, z * z), j)
     size, uneven, narrow = _largest_torque(problem, 0.5 * twice_kinetic, trial)
@@ -256,12 +260,13 @@ def evaluation_cost(problem: Problem, trial: TorqueTrial | None = None) -> float
 
 
 def _of_gyrostat(problem: Problem, start: Vec3, trial: TorqueTrial) -> Character:
-    """Does the same for a body with a rotor, whose momentum in principal axes is `start`.
+    """Does the same for a body with a rotor, whose momentum in principal axes is `start`, or for one that changes.
 
-    Its rates vary as fast as it turns, and with the frequency at which a rotor alone would make it nutate.
+    Its rates vary as fast as it turns, and with the frequency at which a rotor alone would make it nutate. A body that
+    changes counts as the fastest that it becomes with its momentum.
     """
     body, torque, span = problem.body, problem.torque, abs(problem.span)
-    i, g, m = body.moments, body.principal_rotor, np.array(start)
+    i, g, m = body.least_moments, body.principal_rotor, np.array(start)
     own, least = m - g, float(i.min())
     twice_kinetic, whole = float((own * own / i).sum()), float((m * m / i).sum())
     size, uneven, narrow = _largest_torque(problem, 0.5 * twice_kinetic, trial)
@@ -269,6 +274,7 @@ def _of_gyrostat(problem: Problem, start: Vec3, trial: TorqueTrial) -> Character
     turning, now = math.sqrt(twice_kinetic / least), math.hypot(*(own / i).tolist())
     dry = _is_dry(problem, trial)
     stiff = not dry and starts_stiff(problem)
+    uneven = uneven or bool((i < UNEVEN_SHARE * body.greatest_moments).any())
     swing = 0.0 if stiff else math.sqrt(size / least)
     rate = max(math.hypot(turning + nutation, swing), _carried_rate(problem))
     _, nutation2 = effort(Inertia(triple(i), triple(1.0 / i)), triple(own))
@@ -282,7 +288,7 @@ def _of_gyrostat(problem: Problem, start: Vec3, trial: TorqueTrial) -> Character
         span, rate, torque_ratio, torque.depends, symmetric=False, pieces=pieces,
         steadiness=rate / changes if changes > 0.0 else math.inf, harmonic=harmonic(problem, trial),
         parts=equal_parts(problem), may_bend=torque.may_bend,
-        stiff=stiff, dry=dry, uneven=uneven, leverage=leverage, free_rate=now, gyrostat=True,
+        stiff=stiff, dry=dry, uneven=uneven, leverage=leverage, free_rate=now, gyrostat=True, changing=body.changes,
         rotor_ratio=rotor_ratio, carries=carries_change(torque), knot_pieces=knot_pieces, knot_error=knot_error,
         evaluation_cost=evaluation_cost(problem, trial),
     )  # fmt: skip
@@ -290,7 +296,7 @@ def _of_gyrostat(problem: Problem, start: Vec3, trial: TorqueTrial) -> Character
 
 def _pieces(problem: Problem) -> float:
     """Returns the span over the shortest stretch between jumps of the torque, or the longest if there are many."""
-    breakpoints, span = problem.torque.breakpoints, abs(problem.span)
+    breakpoints, span = problem.breakpoints, abs(problem.span)
     if not breakpoints:
         return 1.0
     shortest, longest = between_stops(problem)
@@ -338,7 +344,7 @@ def _ratio(size: float, twice_kinetic: float) -> float:
 def equal_parts(problem: Problem) -> int:
     """Returns the number of equal parts of the span at whose ends all listed times lie; 0: none, or too many."""
     times = problem.times
-    if times is None or times.size == 0 or problem.torque.breakpoints:
+    if times is None or times.size == 0 or problem.breakpoints:
         return 0
     if times.size <= FEW_NUMBERS:  # for these the calls of NumPy take longer
         t0, span = problem.t_start, problem.span
@@ -388,7 +394,7 @@ def harmonic(problem: Problem, trial: TorqueTrial | None = None) -> float:
     """Returns the harmonic, times its amplitude to the power 1/18, that counts most while a body turns round."""
     trial = trial or TorqueTrial(problem)
     torque, kernel = problem.torque, problem.torque.torque_kernel
-    if torque.depends is Depends.NOTHING or torque.depends & Depends.RATE or torque.breakpoints:
+    if torque.depends is Depends.NOTHING or torque.depends & Depends.RATE or problem.breakpoints:
         return 1.0
     if (content := trial.content) is None:
         return 1.0
@@ -425,7 +431,7 @@ def ignores_spin(problem: Problem, axis: int, trial: TorqueTrial | None = None) 
     if (content := trial.content) is None:
         return False
     t, span = 0.0, 0.0
-    if torque.depends & Depends.TIME or torque.breakpoints:
+    if torque.depends & Depends.TIME or problem.breakpoints:
         t, span = problem.t_start, problem.span
     if torque.depends & Depends.RATE:
         w = trial.rate
@@ -469,7 +475,7 @@ def _largest_torque(problem: Problem, kinetic: float, trial: TorqueTrial) -> tup
     here = trial.size
     if math.isnan(here):
         here = size_or_zero(kernel, problem.t_start, start, w, p)
-    of_attitude = torque.depends is Depends.POSITION and not torque.breakpoints
+    of_attitude = torque.depends is Depends.POSITION and not problem.breakpoints
     content = (trial.content, named(potential) if potential else "none") if of_attitude else (None,)
     if of_attitude and all(content):
         looks = _sizes_and_potentials(kernel, potential, content, trial.parameters)
@@ -479,13 +485,13 @@ def _largest_torque(problem: Problem, kinetic: float, trial: TorqueTrial) -> tup
             return *_evened(problem, here, reached, kinetic), 1.0
         # even near a rest the torque shows how fast the body swings
         return max(here, *(reached or [min(looks)[0]])), False, 1.0
-    timed = bool(torque.depends & Depends.TIME or torque.breakpoints)
+    timed = bool(torque.depends & Depends.TIME or problem.breakpoints)
     count, narrow = LOOKS if timed else FEW_LOOKS, 1.0
     if torque.depends & Depends.RATE or trial.content is None:
         sizes = _sizes(kernel, problem.t_start, problem.span, count, w, p)
     else:  # the same for all starts
         sizes = _sizes_in_time(kernel, trial.content, problem.t_start, problem.span, count, trial.parameters)
-    if timed and not torque.breakpoints and (name := trial.content) is not None:
+    if timed and not problem.breakpoints and (name := trial.content) is not None:
         most, narrow = _pulse(kernel, name, problem.t_start, problem.span, trial.parameters)
         if narrow > 1.0:
             return max(here, most, *sizes), True, narrow

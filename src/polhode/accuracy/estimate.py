@@ -25,8 +25,7 @@ from polhode.kernels.judge import (
 from polhode.kernels.states import LEAST_SHARE, NO_ERROR
 from polhode.kernels.steps.branch_steps import NEGLIGIBLE
 from polhode.methods import Method
-from polhode.problem import Plan, Problem
-from polhode.run.perturbation import PerturbedStart
+from polhode.problem import PerturbedStart, Plan, Problem
 from polhode.solution import Solution
 from polhode.support.arrays import Floats, dots
 from polhode.support.checks import FEW_NUMBERS
@@ -223,7 +222,7 @@ def distance(
     its start, if it is known. Numbers that the torque carries count as well, each relative to its largest size.
     """
     largest = max(largest_rate(run.omega, run.problem.omega_start) if largest is None else largest, before)
-    given = run.quaternion[None], run.omega[None], other.quaternion[None], run.body.rate(other.momentum)[None]
+    given = run.quaternion[None], run.omega[None], other.quaternion[None], run.body.rate(other.momentum, other.t)[None]
     carried = _distance_of_states(run, rows, other) if run.state_names else 0.0
     return max(float(distances(*given, np.array([largest]), rows)[0]), carried)
 

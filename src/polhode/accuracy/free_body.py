@@ -30,7 +30,7 @@ from polhode.run.binding import OnCompile
 from polhode.run.grid import segments_of
 from polhode.run.integration import Progress
 from polhode.run.interpolate import states_of
-from polhode.run.rows_fixed import FixedSteps
+from polhode.run.rows import FixedSteps
 from polhode.solution import Solution, assemble
 from polhode.support.arrays import Floats, dots, lengths
 

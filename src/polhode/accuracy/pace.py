@@ -1,4 +1,4 @@
-"""How far the steps of a run lead: whether it would end within some minutes."""
+"""How far the steps of a run lead: whether it would end within some minutes, and what to say if it would not."""
 
 import math
 
@@ -7,12 +7,43 @@ from polhode.run.step_warnings import PACE_STEPS
 
 MOST_STEPS = 1e8
 """A run in steps that adapt and want more than this, if they stay as long as they are, is given up."""
+FAIR_TURN_RADIANS = 0.03
+"""Steps that turn the body by this are not short: they are many because it turns fast."""
 MOST_GROWING_STEPS = 2e9
 """The same if steps go on to become shorter as they did: seen at one look after the other."""
 MOST_DRY_STEPS = 2e6
 """The same under dry friction, which holds the body at rest by steps to and fro: shorter ones hold it no better."""
 LOOKS_IN_VAIN = 3
 """The number of these looks."""
+DRY = (
+    "a torque that does not fall to zero with the rate (dry friction) has no value that would hold the body at rest; "
+    "end the run there by a terminal event, or let the torque fall to zero within a small rate, as -c tanh(w / small)"
+)
+"""What to do about such a torque."""
+
+
+def given_up(
+    torque: str, method: str, made: int, t: float, length: float, rates: tuple[float, float], wanted: float, *,
+    dry: bool,
+) -> str:  # fmt: skip
+    """Returns why a run ended after the steps that were made, at a time t; `wanted` is the steps it would take, or 0.
+
+    `length` is how far the run has come in time. The rates are those of the body there and at the start.
+    """
+    short = f"; steps have become so short that the run would take {wanted:.0e} of them" if wanted else ""
+    if dry:
+        why = f"the torque {torque} brings the body to rest{short}: {DRY}"
+    elif wanted and rates[0] < 2.0 * rates[1] and rates[1] * length > FAIR_TURN_RADIANS * made:
+        why = (
+            f"the body turns at {rates[0]:.3g} rad/s, and the run would take {wanted:.0e} steps: end it sooner, or "
+            "check the units of omega"
+        )
+    else:
+        why = (
+            f"the body turns at {rates[0]:.3g} rad/s under the torque {torque}, and did at {rates[1]:.3g} rad/s{short}:"
+            " the torque may be infinite there; end the run before it, or look at the sign and the size of the torque"
+        )
+    return f"given up after {made} steps of {method}, at t = {t:.12g}; what was computed is in the solution: {why}"
 
 
 class Endless(Exception):

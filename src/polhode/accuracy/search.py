@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from polhode.accuracy import short_runs
 from polhode.accuracy.character import Character, TorqueTrial, character
-from polhode.accuracy.choice import ANY_TORQUE, STIFF, Candidate, candidate, choose
+from polhode.accuracy.choice import ANY_TORQUE, MOST_STEPS, STIFF, Candidate, candidate, choose
 from polhode.accuracy.companion import Run, available_cores, both
 from polhode.accuracy.estimate import (
     ALIKE,
@@ -37,7 +37,7 @@ from polhode.accuracy.estimate import (
     unlocated,
     where_errors_grow,
 )
-from polhode.accuracy.pace import MOST_DRY_STEPS, Endless, Pace
+from polhode.accuracy.pace import DRY, MOST_DRY_STEPS, Endless, Pace, given_up
 from polhode.accuracy.pace import MOST_STEPS as MOST_VARIABLE_STEPS
 from polhode.accuracy.policy import (
     POLICY,
@@ -57,9 +57,8 @@ from polhode.kernels.status import Status
 from polhode.kernels.types import Depends
 from polhode.methods import Method
 from polhode.methods import find as find_method
-from polhode.problem import Plan, Problem, Stats
+from polhode.problem import PerturbedStart, Plan, Problem, Stats
 from polhode.run.binding import NO_OTHERS, Binding, ById, OnCompile
-from polhode.run.cost import announce
 from polhode.run.integration import (
     Integration,
     Progress,
@@ -68,8 +67,8 @@ from polhode.run.integration import (
     StepFailed,
     ready_loop,
 )
-from polhode.run.perturbation import PerturbedStart
-from polhode.run.rows_fixed import driver_of
+from polhode.run.rows import driver_of
+from polhode.run.step_warnings import announce
 from polhode.run.trial import OR_RTOL
 from polhode.solution import Solution
 from polhode.support.arrays import Floats
@@ -79,6 +78,8 @@ WORTH_A_THREAD_FLOWS = 6000
 """The number of flows, half a millisecond to one, from which on a thread for the companion pays."""
 MANY_MORE = 8
 """If there are more than this many listed times for one at which runs are compared, tries leave the others out."""
+OUT_OF_REACH = 10.0
+"""A first guess of this many times the most steps that a run makes is not begun."""
 HOPELESS = 0.1
 """Errors above this remain where motions part exponentially: less rounding would not help."""
 MOSTLY = 0.5
@@ -88,13 +89,6 @@ GROWN = 0.05
 round-off is what is left: the steps add more of it on the way."""
 KEPT_ANSWERS = 1000
 """The number of torques for which it is remembered whether their nodes compile together."""
-
-
-DRY = (
-    "a torque that does not fall to zero with the rate (dry friction) has no value that would hold the body at rest; "
-    "end the run there by a terminal event, or let the torque fall to zero within a small rate, as -c tanh(w / small)"
-)
-"""What to do about such a torque."""
 
 
 class Goal(NamedTuple):
@@ -187,6 +181,12 @@ class OneBody:
     def refine(self, candidate: Candidate) -> None:
         """Refines the steps of a candidate as far as it helps."""
         tries, self.tried = first_tries(self.problem, candidate, self.rtol), None
+        if not candidate.method.adaptive and candidate.first > OUT_OF_REACH * MOST_STEPS:
+            raise ValueError(
+                f"the tolerance {self.rtol:g} asks for some {candidate.first:.0e} steps of {candidate.method.name}, as "
+                f"the body turns by {self.turn:.2g} rad, and no run makes more than {MOST_STEPS:.0e}: end the run "
+                "sooner, or check the units of omega and time"
+            )
         n = min(candidate.first, tries.most)
         while True:
             error, rounding = self._try(candidate, n, tries.residual)
@@ -285,7 +285,7 @@ class OneBody:
 
     def _may_grow(self, run: Solution, rows: Any, apart: float) -> bool:
         """Whether errors may grow on the way: near the middle axis, or in a gyrostat as far as that is round-off."""
-        if run.body.has_rotor:
+        if run.body.has_rotor or run.body.changes:
             return apart < ROUND_OFF_OF_GYROSTATS
         momenta = np.vstack([run.problem.momentum_start, run.momentum[rows]])
         return bool(comes_near_separatrix(run.body.moments, momenta, run.body.axes))
@@ -336,7 +336,7 @@ class OneBody:
         """Returns the rows in which a run with output at steps is compared."""
         if candidate.method.adaptive:
             return compared_rows(run.t, self.problem.t_start, run.t.size / 3)
-        if run.stats.steps <= MANY_ROWS or run.problem.torque.breakpoints:
+        if run.stats.steps <= MANY_ROWS or run.problem.breakpoints:
             return compared_rows(run.t, self.problem.t_start, run.t.size / ALIKE)
         stride = ALIKE // math.gcd(ALIKE, self.problem.every or 1)
         rows = np.arange(stride, run.t.size, stride)
@@ -404,20 +404,15 @@ class OneBody:
             return
         if self.endless is not None:
             far: Solution = self.endless.solution  # type: ignore[attr-defined]
-            short = f"; steps have become so short that the run would take {self.endless.steps:.0e} of them"
+            wanted = self.endless.steps
         else:
             assert failed is not None
-            far, short = failed.stopped.assembled(Status.STALLED), ""
-        rate, begun = (math.hypot(*w.tolist()) for w in (far.body.rate(far.last_momentum), self.problem.omega_start))
-        if self.is_dry:
-            why = f"the torque {name} brings the body to rest{short}: {DRY}"
-        else:
-            why = (
-                f"the body turns at {rate:.3g} rad/s under the torque {name}, and did at {begun:.3g} rad/s{short}: the "
-                "torque may be infinite there; end the run before it, or look at the sign and the size of the torque"
-            )
-        place = f"given up after {far.stats.steps} steps of {far.plan.method.name}, at t = {far.t_last:.12g}"
-        message = f"{place}; what was computed is in the solution: {why}"
+            far, wanted = failed.stopped.assembled(Status.STALLED), 0.0
+        at_end = far.body.rate(far.last_momentum, far.t_last)
+        rate, begun = (math.hypot(*w.tolist()) for w in (at_end, self.problem.omega_start))
+        made, method, rates = far.stats.steps, far.plan.method.name, (rate, begun)
+        length = abs(far.t_last - self.problem.t_start)
+        message = given_up(name, method, made, far.t_last, length, rates, wanted, dry=self.is_dry)
         raise SimulationFailed(replace(far, status=Status.STALLED, message=message))
 
     def _unfinished(self, solution: Solution, error: float | None) -> Solution:
@@ -494,7 +489,9 @@ def _begun(problem: Problem, goal: Goal, trial: TorqueTrial, on_compile: OnCompi
     if goal.method is not None:
         return c, candidate(goal.method, c, goal.rtol)
     chosen = choose(c, goal.rtol, None if problem.times is None else problem.times.size)
-    together = c.evaluation_cost > 0.0 or not chosen.method.collocation  # else it matters whether they are
+    together = (
+        c.changing or c.evaluation_cost > 0.0 or not chosen.method.collocation
+    )  # else it matters whether they are
     if not (together or nodes_compile_together(problem, chosen.method, on_compile)):
         chosen = candidate(find_method(ANY_TORQUE), c, goal.rtol)
     return c, chosen
@@ -508,7 +505,7 @@ def nodes_compile_together(problem: Problem, method: Method, on_compile: OnCompi
     """Whether the torque can be computed at all nodes of a step at once; else Runge-Kutta needs fewer evaluations."""
     torque, body = problem.torque, problem.body
     axis = body.symmetry_axis if method.comoves else 0
-    kind = (ById(torque.torque_kernel), ById(method.scheme), torque.depends, len(torque.breakpoints) > 0)
+    kind = (ById(torque.torque_kernel), ById(method.scheme), torque.depends, len(problem.breakpoints) > 0)
     known = (*kind, name_now(torque.torque_kernel), body.aligned, body.has_rotor, axis, compiles())
     found = _together.get(known)
     if found is None:

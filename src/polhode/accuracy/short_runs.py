@@ -16,6 +16,7 @@ import numpy as np
 from polhode.accuracy import estimate
 from polhode.accuracy.character import OUT_OF_REACH, UNEVEN, TorqueTrial, attitudes, evaluation_cost
 from polhode.accuracy.policy import POLICY
+from polhode.body import Frame
 from polhode.compiler import CompilationFailed, KernelRaised, address_of, at_addresses, name_now, program
 from polhode.kernels.judge import ROUND_NUMBERS
 from polhode.kernels.one_call import AT, LANES, LOOKS, POWERS, SAVED, TABLES, Rules, answerer
@@ -24,11 +25,10 @@ from polhode.kernels.status import OK, Status
 from polhode.kernels.types import Depends
 from polhode.methods import Method
 from polhode.methods import find as find_method
-from polhode.problem import NO_STATE, Plan, Problem, Stats, frozen
+from polhode.problem import NO_STATE, Plan, Problem, Stats, frozen, may_be_quick
 from polhode.run.binding import ById, OnCompile, Uncompared, torque_in_principal_axes
-from polhode.run.frame import Frame
 from polhode.run.grid import one_segment
-from polhode.run.integration import as_kernels_see, may_be_quick, setting_of
+from polhode.run.integration import as_kernels_see, setting_of
 from polhode.run.stiffness import DIFFERENCE, STIFF_RADIANS
 from polhode.solution import Solution, assemble
 from polhode.support.arrays import Floats
@@ -181,7 +181,13 @@ def _method(tolerance: float) -> Method:
 def is_short(problem: Problem, rtol: float) -> bool:
     """Whether a problem may be answered here, as far as is seen at a glance."""
     torque, times = problem.torque, problem.times
-    if rtol < LEAST_TOLERANCE or problem.body.has_rotor or not may_be_quick(problem) or torque.calls_out:
+    if (
+        rtol < LEAST_TOLERANCE
+        or problem.body.has_rotor
+        or problem.body.changes
+        or not may_be_quick(problem)
+        or torque.calls_out
+    ):
         return False
     if torque.depends is Depends.NOTHING or torque.state_names or torque.breakpoints or torque.knots or torque.may_bend:
         return False

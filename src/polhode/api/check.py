@@ -88,6 +88,7 @@ def check(
     """
     if not isinstance(body, Body):
         raise TypeError(f"body must be a polhode.Body, not {body!r}: write Body({body!r})")
+    body.check_constant("check")
     acting = Free() if torque is None else checked(torque)
     accepted = None if tolerance is None else checks.number("tolerance", tolerance, positive=True)
     found = [_examined(h, body, acting, columns, convention, state, rtol) for h in (log, *others)]

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
-from typing import Any, overload
+from functools import partial, wraps
+from typing import Any, Required, TypedDict, TypeVar, Unpack, cast, overload
 
 import numpy as np
 
@@ -24,10 +25,9 @@ from polhode.kernels.states import STATE
 from polhode.methods import Method
 from polhode.problem import Plan, Problem
 from polhode.run.binding import OnCompile
-from polhode.run.buffers import check_room
-from polhode.run.cost import announce
 from polhode.run.integration import Progress
-from polhode.run.step_warnings import warn_of_long_steps
+from polhode.run.rows import check_room
+from polhode.run.step_warnings import announce, warn_of_long_steps
 from polhode.solution import Solution
 from polhode.support import checks
 from polhode.support.arrays import Floats
@@ -45,53 +45,137 @@ LARGEST_BATCH = 2**15
 BATCH_STEPS = 2**26
 """Steps of all bodies of a batch, about a second of work: an interruption loses at most a batch."""
 
+F = TypeVar("F", bound=Callable[..., Any])
+
 __all__ = ["Ensemble", "EnsembleInterrupted", "ensemble"]
 
 
+class EnsembleArguments(TypedDict, total=False):
+    """What is asked of an ensemble: arguments of `ensemble` and of `plan_ensemble`; `ensemble` says what they are."""
+
+    omega: Required[Any]
+    attitude: Any
+    rotor: Any
+    parameters: Any
+    count: int | None
+    seed: int | None
+    t_span: Required[tuple[float, float]]
+    rtol: float | None
+    step: float | None
+    method: str | Method | None
+    t_eval: Any
+    every: int | None
+    events: Any
+    state: Any
+
+
+@dataclass(frozen=True, eq=False)
+class EnsembleRequest:
+    """What is asked of an ensemble, checked; nothing has been drawn or run yet but the first body."""
+
+    problem: Problem
+    """The problem of the first body; span and output are those of all."""
+    starts: Starts
+    goal: Plan | Goal
+    reductions: dict[str, Quantity] | None
+    events: tuple[Event, ...]
+    alone: dict[str, Any]
+    """Arguments of `simulate` for bodies that only a run of their own can save."""
+
+    @classmethod
+    def given(
+        cls, body: Any, torque: Torque | Sequence[Torque] | None = None, *, omega: Any, attitude: Any = None,
+        rotor: Any = None, parameters: Any = None, count: int | None = None, seed: int | None = None,
+        t_span: tuple[float, float], rtol: float | None = None, step: float | None = None,
+        method: str | Method | None = None, t_eval: Any = None, every: int | None = None, events: Any = None,
+        state: Any = None, reduce: Mapping[str, Quantity] | None = None,
+    ) -> EnsembleRequest:  # fmt: skip
+        """Checks the arguments of `ensemble`."""
+        starts = Starts.given(body, torque, omega, attitude, parameters, count, seed, state, rotor)
+        starts = starts.beginning_at(float(t_span[0]) if np.size(t_span) == 2 else 0.0)
+        if not all(one.samples_compiled for one in starts.torques):
+            raise ValueError(
+                f"{starts.torques[0].name} has a law that is called in Python: for many bodies it is compiled"
+            )
+        one = starts.part(0, 1)
+        problem = Problem.given(
+            one.bodies[0], one.torque(0), omega=one.rates[0], attitude=one.quaternions[0], t_span=t_span,
+            t_eval=t_eval, every=every, state=one.state[0] if one.torque(0).state_names else None,
+        )  # fmt: skip
+        for other in starts.torques[1:]:
+            other.check_span(problem.t_start, problem.t_end)
+        starts = starts.for_span(problem.t_start, problem.t_end)
+        goal = checked_goal(problem, rtol, step, method)
+        variable = (
+            "with rtol" if isinstance(goal, Goal) else f"of {goal.method.name}" if goal.method.variable_steps else ""
+        )
+        if variable and every is not None:
+            raise ValueError(f"the steps {variable} differ from body to body: give t_eval instead of every")
+        if t_eval is None and every is None:
+            problem = problem.replace(times=np.array([problem.t_start, problem.t_end]), every=None)
+        wanted = None if reduce is None else checked(reduce, problem.torque, estimated=isinstance(goal, Goal))
+        return cls(problem, starts, goal, wanted, listed(events), {"rtol": rtol, "method": method})
+
+    def turned(
+        self, survey: Survey, threads: int, progress: Progress | None = None, on_compile: OnCompile = None,
+        found: PilotResult | None = None,
+    ) -> BatchRunner:  # fmt: skip
+        """Returns what runs the bodies; with `found`, as pilots have shown before that it is best done."""
+        problem, starts, goal = self.problem, self.starts, self.goal
+        if survey.others.gyrostats and goal.method is not None:  # the first body may have none
+            check_accepted(goal.method, problem.torque, rotor=True, body=problem.body)
+        heard = None if progress is None else _Heard(progress)
+        steps: _GivenSteps | ToleranceRunner
+        if isinstance(goal, Goal):
+            steps = ToleranceRunner(
+                problem, starts, survey, goal, threads, heard, on_compile, found, pairs=not self.events
+            )
+        else:
+            steps = _GivenSteps(problem, goal, starts, survey, threads, heard, on_compile)
+        if not self.events:
+            return steps
+        alone = {**self.alone, "on_compile": on_compile}
+        return WatchedRunner(steps, self.events, None if heard is None else heard.again, alone)
+
+
+def asking(function: F) -> F:
+    """Shows the arguments of an ensemble as those of a function that takes them together, and checks their names."""
+    made, given = inspect.signature(function), inspect.signature(EnsembleRequest.given)
+    own = {name: p for name, p in made.parameters.items() if p.kind is not p.VAR_KEYWORD}
+    shown = made.replace(parameters=list((dict(given.parameters) | own).values()))
+
+    @wraps(function)
+    def call(*args: Any, **arguments: Any) -> Any:
+        try:
+            shown.bind(*args, **arguments)
+        except TypeError as problem:
+            raise TypeError(f"{function.__name__}() {problem}") from None
+        return function(*args, **arguments)
+
+    call.__signature__ = shown  # type: ignore[attr-defined]
+    return cast(F, call)
+
+
 @overload
 def ensemble(
-    body: Any, torque: Torque | Sequence[Torque] | None = None, *, omega: Any, attitude: Any = None,
-    rotor: Any = None, parameters: Any = None, count: int | None = None, seed: int | None = None,
-    t_span: tuple[float, float], rtol: float | None = None, step: float | None = None,
-    method: str | Method | None = None, t_eval: Any = None, every: int | None = None, events: Any = None,
-    state: Any = None, reduce: None = None, threads: int | None = None,
-    progress: Progress | None = None, on_compile: OnCompile = None,
+    body: Any, torque: Torque | Sequence[Torque] | None = None, *, reduce: None = None, threads: int | None = None,
+    progress: Progress | None = None, on_compile: OnCompile = None, **asked: Unpack[EnsembleArguments],
 ) -> Ensemble: ...  # fmt: skip
 @overload
 def ensemble(
-    body: Any, torque: Torque | Sequence[Torque] | None = None, *, omega: Any, attitude: Any = None,
-    rotor: Any = None, parameters: Any = None, count: int | None = None, seed: int | None = None,
-    t_span: tuple[float, float], rtol: float | None = None, step: float | None = None,
-    method: str | Method | None = None, t_eval: Any = None, every: int | None = None, events: Any = None,
-    state: Any = None, reduce: Mapping[str, Quantity], threads: int | None = None,
-    progress: Progress | None = None, on_compile: OnCompile = None,
+    body: Any, torque: Torque | Sequence[Torque] | None = None, *, reduce: Mapping[str, Quantity],
+    threads: int | None = None, progress: Progress | None = None, on_compile: OnCompile = None,
+    **asked: Unpack[EnsembleArguments],
 ) -> Reduced: ...  # fmt: skip
 
 
+@asking
 @announced_once
 def ensemble(
-    body: Any,
-    torque: Torque | Sequence[Torque] | None = None,
-    *,
-    omega: Any,
-    attitude: Any = None,
-    rotor: Any = None,
-    parameters: Any = None,
-    count: int | None = None,
-    seed: int | None = None,
-    t_span: tuple[float, float],
-    rtol: float | None = None,
-    step: float | None = None,
-    method: str | Method | None = None,
-    t_eval: Any = None,
-    every: int | None = None,
-    events: Any = None,
-    state: Any = None,
-    reduce: Mapping[str, Quantity] | None = None,
-    threads: int | None = None,
-    progress: Progress | None = None,
-    on_compile: OnCompile = None,
-) -> Ensemble | Reduced:
+    body: Any, torque: Torque | Sequence[Torque] | None = None, *, reduce: Mapping[str, Quantity] | None = None,
+    threads: int | None = None, progress: Progress | None = None, on_compile: OnCompile = None,
+    **asked: Unpack[EnsembleArguments],
+) -> Ensemble | Reduced:  # fmt: skip
     """Turns many bodies from `t_span[0]` to `t_span[1]`, each by itself, on all cores.
 
     Parameters
@@ -153,89 +237,18 @@ def ensemble(
     (5, 2, 3)
     """
     workers = available_cores() if threads is None else checks.count("threads", threads)
-    asked = EnsembleRequest.given(
-        body, torque, omega=omega, attitude=attitude, rotor=rotor, parameters=parameters, count=count, seed=seed,
-        t_span=t_span, rtol=rtol, step=step, method=method, t_eval=t_eval, every=every, events=events, state=state,
-        reduce=reduce,
-    )  # fmt: skip
-    starts, wanted = asked.starts, asked.reductions
+    request = EnsembleRequest.given(body, torque, reduce=reduce, **asked)
+    starts, wanted = request.starts, request.reductions
     reduced, shown = wanted is not None, progress is not None
-    _say_what_it_costs(asked.problem, asked.goal, starts.count, workers, reduced=reduced, shown=shown)
-    turned = asked.turned(Survey.of(starts), workers, progress, on_compile)
+    _say_what_it_costs(request.problem, request.goal, starts.count, workers, reduced=reduced, shown=shown)
+    turned = request.turned(Survey.of(starts), workers, progress, on_compile)
     made: Ensemble | Reduced
     if wanted is None:
         made = replace(turned(starts.whole), seed=starts.seed)
     else:
-        made = _reduced(turned, starts, wanted, asked.problem)
+        made = _reduced(turned, starts, wanted, request.problem)
     turned.warn()
     return made
-
-
-@dataclass(frozen=True, eq=False)
-class EnsembleRequest:
-    """What is asked of an ensemble, checked; nothing has been drawn or run yet but the first body."""
-
-    problem: Problem
-    """The problem of the first body; span and output are those of all."""
-    starts: Starts
-    goal: Plan | Goal
-    reductions: dict[str, Quantity] | None
-    events: tuple[Event, ...]
-    alone: dict[str, Any]
-    """Arguments of `simulate` for bodies that only a run of their own can save."""
-
-    @classmethod
-    def given(
-        cls, body: Any, torque: Any, *, omega: Any, attitude: Any, rotor: Any, parameters: Any, count: int | None,
-        seed: int | None, t_span: tuple[float, float], rtol: float | None, step: float | None,
-        method: str | Method | None, t_eval: Any, every: int | None, events: Any, state: Any,
-        reduce: Mapping[str, Quantity] | None,
-    ) -> EnsembleRequest:  # fmt: skip
-        """Checks the arguments of `ensemble`."""
-        starts = Starts.given(body, torque, omega, attitude, parameters, count, seed, state, rotor)
-        if not all(one.samples_compiled for one in starts.torques):
-            raise ValueError(
-                f"{starts.torques[0].name} has a law that is called in Python: for many bodies it is compiled"
-            )
-        one = starts.part(0, 1)
-        problem = Problem.given(
-            one.bodies[0], one.torque(0), omega=one.rates[0], attitude=one.quaternions[0], t_span=t_span,
-            t_eval=t_eval, every=every, state=one.state[0] if one.torque(0).state_names else None,
-        )  # fmt: skip
-        for other in starts.torques[1:]:
-            other.check_span(problem.t_start, problem.t_end)
-        starts = starts.for_span(problem.t_start, problem.t_end)
-        goal = checked_goal(problem, rtol, step, method)
-        variable = (
-            "with rtol" if isinstance(goal, Goal) else f"of {goal.method.name}" if goal.method.variable_steps else ""
-        )
-        if variable and every is not None:
-            raise ValueError(f"the steps {variable} differ from body to body: give t_eval instead of every")
-        if t_eval is None and every is None:
-            problem = problem.replace(times=np.array([problem.t_start, problem.t_end]), every=None)
-        wanted = None if reduce is None else checked(reduce, problem.torque, estimated=isinstance(goal, Goal))
-        return cls(problem, starts, goal, wanted, listed(events), {"rtol": rtol, "method": method})
-
-    def turned(
-        self, survey: Survey, threads: int, progress: Progress | None = None, on_compile: OnCompile = None,
-        found: PilotResult | None = None,
-    ) -> BatchRunner:  # fmt: skip
-        """Returns what runs the bodies; with `found`, as pilots have shown before that it is best done."""
-        problem, starts, goal = self.problem, self.starts, self.goal
-        if survey.others.gyrostats and goal.method is not None:  # the first body may have none
-            check_accepted(goal.method, problem.torque, rotor=True)
-        heard = None if progress is None else _Heard(progress)
-        steps: _GivenSteps | ToleranceRunner
-        if isinstance(goal, Goal):
-            steps = ToleranceRunner(
-                problem, starts, survey, goal, threads, heard, on_compile, found, pairs=not self.events
-            )
-        else:
-            steps = _GivenSteps(problem, goal, starts, survey, threads, heard, on_compile)
-        if not self.events:
-            return steps
-        alone = {**self.alone, "on_compile": on_compile}
-        return WatchedRunner(steps, self.events, None if heard is None else heard.again, alone)
 
 
 def _say_what_it_costs(

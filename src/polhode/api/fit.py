@@ -93,6 +93,7 @@ def fit(
     """
     if not isinstance(body, Body):
         raise TypeError(f"body must be a polhode.Body, a guess of it, such as Body([1, 2, 2.5]), not {body!r}")
+    body.check_constant("a fit")
     acting = None if torque is None else checked(torque)
     checks.choice("loss", loss, LOSSES)
     scale = checks.number("loss_scale", loss_scale)

@@ -6,6 +6,8 @@ import os
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
+from polhode.averages.result import DRIFT_ARRAYS, drift_of
+from polhode.averages.result import FORMAT as OF_DRIFTS
 from polhode.ensembles.record import FORMAT as OF_MANY
 from polhode.ensembles.result import ENSEMBLE_ARRAYS, ensemble_of
 from polhode.files import netcdf
@@ -25,7 +27,7 @@ def load(
     forces: Forces | None = None,
     storage_options: Mapping[str, Any] | None = None,
 ) -> Any:
-    """Reads a `Solution`, an `Ensemble` or a `SystemSolution` from a file, or opens the store of `plan_ensemble`.
+    """Reads a `Solution`, an `Ensemble`, a `Drift` or a `SystemSolution`, or opens the store of `plan_ensemble`.
 
     The contents are compared with the checksum in the file, and must make sense also where there is none: damaged
     files raise a ValueError. A file keeps the name and the numbers of a torque function of your own, but not the
@@ -46,8 +48,10 @@ def load(
         from polhode.api.plan import load_store
 
         return load_store(path, storage_options)
-    contents = netcdf.read(path, {*SOLUTION_ARRAYS, *ENSEMBLE_ARRAYS, *SYSTEM_ARRAYS})
+    contents = netcdf.read(path, {*SOLUTION_ARRAYS, *ENSEMBLE_ARRAYS, *SYSTEM_ARRAYS, *DRIFT_ARRAYS})
     if contents.attributes.get("format") == OF_SYSTEMS:
         return system_of(path, contents, forces)
+    if contents.attributes.get("format") == OF_DRIFTS:
+        return drift_of(path, contents, torque)
     made = ensemble_of if contents.attributes.get("format") == OF_MANY else solution_of
     return made(path, contents, torque)

@@ -9,11 +9,11 @@ from collections.abc import Mapping, Sequence
 from concurrent.futures import Executor
 from dataclasses import dataclass
 from numbers import Integral
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Unpack
 
 from polhode.accuracy.companion import available_cores
 from polhode.accuracy.search import Goal
-from polhode.api.ensemble import EnsembleRequest
+from polhode.api.ensemble import EnsembleArguments, EnsembleRequest, asking
 from polhode.cluster.crew import Crew, PlanProgress, ProgressOfPlan, few_of
 from polhode.cluster.decide import create_arrays, decided
 from polhode.cluster.manifest import Manifest, PlanError, question_of
@@ -23,7 +23,6 @@ from polhode.compiler import announced_once
 from polhode.ensembles.pilots import ToleranceMisses
 from polhode.ensembles.reduce import Quantity, Reductions
 from polhode.ensembles.result import seed_attribute
-from polhode.methods import Method
 from polhode.problem import Stats
 from polhode.support import checks
 from polhode.torques import Torque
@@ -41,31 +40,13 @@ class PlanInterrupted(KeyboardInterrupt):
     """The user stopped the run of a plan. Parts that were finished are in the store: run the plan again to go on."""
 
 
+@asking
 @announced_once
 def plan_ensemble(
-    body: Any,
-    torque: Torque | Sequence[Torque] | None = None,
-    *,
-    omega: Any,
-    store: str | os.PathLike[str],
-    attitude: Any = None,
-    rotor: Any = None,
-    parameters: Any = None,
-    count: int | None = None,
-    seed: int | None = None,
-    t_span: tuple[float, float],
-    rtol: float | None = None,
-    step: float | None = None,
-    method: str | Method | None = None,
-    t_eval: Any = None,
-    every: int | None = None,
-    events: Any = None,
-    state: Any = None,
-    reduce: Mapping[str, Quantity] | None = None,
-    part_bodies: int | None = None,
-    executor: Executor | None = None,
-    storage_options: Mapping[str, Any] | None = None,
-) -> EnsemblePlan:
+    body: Any, torque: Torque | Sequence[Torque] | None = None, *, store: str | os.PathLike[str],
+    reduce: Mapping[str, Quantity] | None = None, part_bodies: int | None = None, executor: Executor | None = None,
+    storage_options: Mapping[str, Any] | None = None, **asked: Unpack[EnsembleArguments],
+) -> EnsemblePlan:  # fmt: skip
     """Plans an ensemble in parts, which `plan.run` or other processes run; everything is decided here, once.
 
     The arguments are those of `ensemble`, and so are the results, to the bit, whatever runs the parts: this process,
@@ -94,15 +75,12 @@ def plan_ensemble(
     >>> plan.run().omega.shape
     (3, 2, 3)
     """
-    asked = EnsembleRequest.given(
-        body, torque, omega=omega, attitude=attitude, rotor=rotor, parameters=parameters, count=count, seed=seed,
-        t_span=t_span, rtol=rtol, step=step, method=method, t_eval=t_eval, every=every, events=events, state=state,
-        reduce=reduce,
-    )  # fmt: skip
+    request = EnsembleRequest.given(body, torque, reduce=reduce, **asked)
+    request.problem.body.check_constant("a plan for many machines")
     place = Store(store, storage_options)
-    question = question_of(asked)
+    question = question_of(request)
     if (raw := place.read(MANIFEST)) is None:
-        manifest, engine = decided(asked, question, place, part_bodies, executor)
+        manifest, engine = decided(request, question, place, part_bodies, executor)
         try:
             place.write(MANIFEST, manifest.text().encode(), new=True)
         except FileExistsError:  # another process was faster: its plan holds
@@ -110,7 +88,7 @@ def plan_ensemble(
             assert raw is not None
         else:
             create_arrays(place, manifest, engine)  # by the one process whose plan it is
-            return EnsemblePlan(asked, manifest, place)
+            return EnsemblePlan(request, manifest, place)
     manifest = Manifest.read(raw, place.path)
     manifest.check_question(question, place.path)
     manifest.check_versions(place.path)
@@ -119,8 +97,8 @@ def plan_ensemble(
             f"part_bodies is {part_bodies}, but {place.path} was planned with {manifest.part_bodies}: leave it out, or "
             "choose another store"
         )
-    _wait_for_arrays(asked, manifest, place)
-    return EnsemblePlan(asked, manifest, place)
+    _wait_for_arrays(request, manifest, place)
+    return EnsemblePlan(request, manifest, place)
 
 
 def _wait_for_arrays(asked: EnsembleRequest, manifest: Manifest, store: Store) -> None:

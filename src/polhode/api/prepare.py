@@ -10,11 +10,11 @@ from polhode.api.simulate import checked_goal, say_what_it_costs
 from polhode.body import Body
 from polhode.compiler import announced_once
 from polhode.methods import Method
-from polhode.problem import Plan, Problem
+from polhode.problem import Plan, Problem, may_be_quick
 from polhode.run.binding import NO_OTHERS, Binding, OnCompile, scales_of
 from polhode.run.grid import has_pieces
-from polhode.run.integration import Integration, Kind, ReadyLoop, may_be_quick
-from polhode.run.rows_fixed import driver_of
+from polhode.run.integration import Integration, Kind, ReadyLoop
+from polhode.run.rows import driver_of
 from polhode.run.trial import size_where_it_begins
 from polhode.solution import Solution
 from polhode.torques import CustomTorque, Torque, checked
@@ -88,7 +88,7 @@ class Prepared:
         self._only: ReadyLoop | None = None
         """The loop, if one program serves for all starts."""
         self._is_quick = False
-        if isinstance(wanted, Plan) and may_be_quick(problem) and not has_pieces(problem.torque, wanted):
+        if isinstance(wanted, Plan) and may_be_quick(problem) and not has_pieces(problem, wanted):
             self._is_quick = not wanted.method.variable_steps
             if self._is_quick and wanted.method.ignores_scales:
                 self._only = self._ready_for(problem, wanted)

@@ -2,7 +2,7 @@
 
 import math
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, suppress
 from dataclasses import replace
 from typing import Any
@@ -23,10 +23,10 @@ from polhode.methods import Method
 from polhode.methods import find as find_method
 from polhode.problem import NO_STATE, Plan, Problem, Stats, checked_state, checked_times
 from polhode.run.binding import OnCompile
-from polhode.run.buffers import check_room
-from polhode.run.cost import announce
 from polhode.run.integration import Begin, Progress, SimulationFailed, SimulationInterrupted, solve
-from polhode.run.step_warnings import levels_of_polhode, warn_of_long_steps
+from polhode.run.rows import check_room
+from polhode.run.step_warnings import announce, levels_of_polhode, warn_of_long_steps
+from polhode.run.tangents import check_names, names_of, solve_with_derivatives, with_derivatives
 from polhode.solution import Solution
 from polhode.support import checks
 from polhode.support.arrays import Floats
@@ -49,6 +49,7 @@ def simulate(
     every: int | None = None,
     events: Any = None,
     state: Any = None,
+    derivatives: str | Sequence[str] = (),
     progress: Progress | None = None,
     on_compile: OnCompile = None,
 ) -> Solution:
@@ -83,6 +84,9 @@ def simulate(
     state
         For a torque that carries numbers of its own along: their values at the start, as a row or a dictionary.
         `rtol` holds for them as well, each relative to its largest size.
+    derivatives
+        What to differentiate the motion by: "omega", "attitude", "momentum", "moments", "inertia", "p" for the numbers
+        of the torque, or one of these by name. `jacobian` of the solution has the matrices, one for each row.
     progress
         Called with (steps done, steps in all) about twenty times a second. An exception in it ends the run, and has
         what was computed as its `solution`.
@@ -113,11 +117,18 @@ def simulate(
         body, torque, omega=omega, attitude=attitude, t_span=t_span, rtol=rtol, step=step, method=method,
         t_eval=t_eval, every=every, state=state,
     )  # fmt: skip
-    watched = single.listed(events)
+    watched = () if events is None else single.listed(events)
+    by = names_of(derivatives) if derivatives else ()
+    if by and watched:
+        raise ValueError("events and derivatives are not found together: find the events first, and list their times")
+    if by:
+        check_names(problem, by)
     if isinstance(goal, Plan):
         if not goal.method.variable_steps:
             say_what_it_costs(problem, goal, shown=progress is not None)
-        if watched:
+        if by:
+            found = solve_with_derivatives(problem, goal, by, progress, on_compile)
+        elif watched:
             found = single.with_events(problem, goal, watched, progress, on_compile)
         else:
             found = solve(problem, goal, None, progress, on_compile)
@@ -125,7 +136,8 @@ def simulate(
         return found
     if watched:
         return _accurate_with_events(problem, goal, watched, progress, on_compile)
-    return free_body.answer(problem, goal, progress, on_compile)
+    answer = free_body.answer(problem, goal, progress, on_compile)
+    return with_derivatives(answer, by, goal.rtol, on_compile) if by else answer
 
 
 def say_what_it_costs(problem: Problem, plan: Plan, *, shown: bool) -> None:
@@ -248,6 +260,7 @@ def resume(
     if rtol is not None and step is not None:
         raise ValueError("give either rtol, and the step is chosen, or step, not both")
     acting = old.torque if torque is None else checked(torque)
+    old.body.check_span(solution.t_last, end)
     acting.check_span(solution.t_last, end)
     same = is_same_torque(old.torque, acting, old.body) and state is None
     z = _carried_on(solution, acting, state)
@@ -273,7 +286,7 @@ def resume(
     if not same:
         problem = problem.replace(quaternion_start=q, momentum_start=m, state_start=z)
         plan = plan.replace(torque_size=None)
-    check_accepted(chosen, acting, rotor=old.body.has_rotor)
+    check_accepted(chosen, acting, rotor=old.body.has_rotor, body=old.body)
     changed = solution.torque_changed or not same
     watched = single.listed(events)
 
@@ -319,7 +332,9 @@ def _resumed_within(
     if not same and not solution.torque_changed and solution.error_estimate is not None:
         solution = _estimated_to_its_end(solution, goal, progress, on_compile)
     error, best, spent = solution.error_estimate, solution, solution.stats
-    is_free = acting.depends is Depends.NOTHING and (not old.body.has_rotor or has_closed_form(old.body))
+    is_free = acting.depends is Depends.NOTHING and (
+        not (old.body.has_rotor or old.body.changes) or has_closed_form(old.body)
+    )
     # The whole motion of a free body costs no more than a part of it.
     is_good = error is not None and error <= goal.rtol and _end_is_estimated(solution)
     if not from_start or (not is_free and is_good):
@@ -328,7 +343,7 @@ def _resumed_within(
             t_start=solution.t_last, t_end=end, quaternion_start=q, momentum_start=solution.last_momentum, times=times,
             every=every, torque=acting, state_start=z,
         )  # fmt: skip
-        rate = largest_rate(old.body.rate(solution.momentum), old.omega_start)
+        rate = largest_rate(solution.omega, old.omega_start)
 
         def whole(part: Solution) -> Solution:
             start = (old if same else rest).replace(
@@ -402,7 +417,7 @@ def _carried_on(solution: Solution, acting: Torque, state: Any) -> Floats:
         return solution.last_state
     if state is None and not acting.state_names:
         return NO_STATE
-    return checked_state(acting, state, solution.body.rate(solution.last_momentum))
+    return checked_state(acting, state, solution.body.rate(solution.last_momentum, solution.t_last))
 
 
 def _joined_states(old: Solution, new: Solution, first: int) -> Floats:
@@ -445,14 +460,11 @@ SUGGESTED_METHODS = ("Strang", "MR2", "RK4", "DOP853")
 
 
 def checked_arguments(
-    body: Body, torque: Torque | None = None, *, omega: Any, attitude: Any = None, t_span: tuple[float, float],
-    rtol: float | None = None, step: float | None = None, method: str | Method | None = None, t_eval: Any = None,
-    every: int | None = None, state: Any = None,
+    body: Body, torque: Torque | None = None, *, rtol: float | None = None, step: float | None = None,
+    method: str | Method | None = None, **motion: Any,
 ) -> tuple[Problem, Plan | search.Goal]:  # fmt: skip
-    """Checks the arguments of `simulate`; returns what is asked, and how it is to be reached."""
-    problem = Problem.given(
-        body, torque, omega=omega, attitude=attitude, t_span=t_span, t_eval=t_eval, every=every, state=state
-    )  # fmt: skip
+    """Checks the arguments of `simulate`, of which `Problem.given` has the motion; returns what is asked, and how."""
+    problem = Problem.given(body, torque, **motion)
     return problem, checked_goal(problem, rtol, step, method)
 
 
@@ -470,14 +482,14 @@ def checked_goal(
             raise ValueError("a step needs a method: name one of `polhode methods`, or give rtol instead of step")
     chosen = named if named is None or isinstance(named, Method) else find_method(named)
     if chosen is not None:
-        check_accepted(chosen, problem.torque, rotor=problem.body.has_rotor)
+        check_accepted(chosen, problem.torque, rotor=problem.body.has_rotor, body=problem.body)
     if rtol is None:
         assert chosen is not None
         return Plan(chosen, _checked_step(step, problem.t_start, problem.t_end))
     return search.Goal(checked_tolerance(rtol), chosen)
 
 
-def check_accepted(method: Method, torque: Torque, *, rotor: bool = False) -> None:
+def check_accepted(method: Method, torque: Torque, *, rotor: bool = False, body: Body | None = None) -> None:
     """Raises a ValueError if the method cannot integrate such a torque, or a body with a rotor."""
     if torque.held:
         if method.has_corrector:
@@ -494,6 +506,12 @@ def check_accepted(method: Method, torque: Torque, *, rotor: bool = False) -> No
             f"{method.name} does not accept a body with a rotor: use {' or '.join(able)}, or another that `polhode "
             "methods --all` shows to accept it"
         )
+    if body is not None and body.changes and not method.accepts_changing:
+        raise ValueError(
+            f"{method.name} does not accept a body that changes with time: use G8, DOP853, RK4 or Radau, or rtol"
+        )
+    if body is not None and method.name == "MR2" and not getattr(body, "aligned_always", True):
+        raise ValueError("MR2 accepts a body that changes only if its principal axes stay: use G8, DOP853, or rtol")
     if torque.depends not in method.accepts:
         others = _able(torque, rotor=rotor)
         what = " and ".join(

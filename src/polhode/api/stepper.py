@@ -33,9 +33,8 @@ from polhode.stepping.engine import KICK, EngineRecipe, Failure, StepEngine, Ste
 from polhode.support import checks
 from polhode.support.arrays import Floats, dots, to_space
 from polhode.torques import CustomTorque, SumTorque, Torque, terms_of
-from polhode.torques.constant_body import ConstantBodyTorque
-from polhode.torques.constant_space import ConstantSpaceTorque
 from polhode.torques.no_torque import Free
+from polhode.torques.prescribed import ConstantBodyTorque, ConstantSpaceTorque
 
 if TYPE_CHECKING:
     from scipy.spatial.transform import Rotation
@@ -132,7 +131,7 @@ class Stepper:
         h, unprepared = self._step, starts
         self._covered = (min(t, t + COVERED_STEPS * h), max(t, t + COVERED_STEPS * h))
         """The times for which the torque is prepared, if it has to be."""
-        starts = starts.for_span(*self._covered)
+        starts = starts.beginning_at(t).for_span(*self._covered)
         self._is_extended = starts is not unprepared
         start = starts.whole
         first = starts.part(0, 1)
@@ -146,7 +145,7 @@ class Stepper:
         self._torque = start.torque(self._bodies.fastest)
         self._width = STATE + len(self._torque.state_names)
         self._has_rotor = start.bodies.rotors is not None
-        check_accepted(self._method, self._torque, rotor=self._has_rotor)
+        check_accepted(self._method, self._torque, rotor=self._has_rotor, body=problem.body)
         self._own_values = np.array(np.broadcast_to(start.parameters, (starts.count, start.parameters.shape[1])))
         self._version = 0  # of these values
         self._origin, self._h, self._index = t, h, 0
@@ -222,8 +221,8 @@ class Stepper:
     def omega(self) -> Floats:
         """The angular velocity in body axes, rad/s: (3,), or (bodies, 3); a new array."""
         if not self._is_many:
-            return self._bodies.problem.body.rate(self.momentum)
-        return self._bodies.start.bodies.rates(self.momentum[:, None, :])[:, 0]
+            return self._bodies.problem.body.rate(self.momentum, self.t)
+        return self._bodies.start.bodies.rates(self.momentum[:, None, :], [self.t])[:, 0]
 
     @property
     def attitude(self) -> Rotation:
@@ -384,7 +383,9 @@ class Stepper:
         if not engine.is_known_always:
             t = self.t
             end = t + n * h
-            engine.recipe.torque.check_span(t, end - math.copysign(4 * math.ulp(end), h))
+            end -= math.copysign(4 * math.ulp(end), h)
+            engine.recipe.torque.check_span(t, end)
+            self._bodies.start.bodies[0].check_span(t, end)
         if engine is not self._current or h != engine.h:
             self._current = None  # until it has begun anew as a whole
             engine.restart(self.t, h)
@@ -649,7 +650,7 @@ class Stepper:
             )
         torque = torque.for_span(self.t, self.t + time)
         bodies = self._bodies.start.bodies
-        rows = torque.parameter_rows(bodies.tensors, bodies.rotors)
+        rows = bodies.parameter_rows(torque)
         engine = self._beside(method, torque, rows.shape[1])
         return self._with(engine, rows if self._is_many else tuple(rows[0].tolist()))
 
@@ -733,7 +734,7 @@ class Stepper:
         if momentum is not None:
             m = np.broadcast_to(self._rows_of("momentum", momentum, 3), (count, 3))
         if omega is not None:
-            m = start.bodies.momentum(self._rows_of("omega", omega, 3), count)
+            m = replace(start.bodies, t_start=self.t).momentum(self._rows_of("omega", omega, 3), count)
         self._states[:, : self._width] = self._inward(q, m, z)
         self._current, self._is_disturbed = None, True
         self._revive()

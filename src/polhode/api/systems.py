@@ -8,23 +8,21 @@ import numpy as np
 
 from polhode.accuracy.policy import checked_tolerance
 from polhode.compiler import announced_once
-from polhode.events.find import Earlier
 from polhode.methods import Method
-from polhode.problem import checked_times
+from polhode.problem import checked_output, checked_span
 from polhode.run.binding import OnCompile
 from polhode.run.integration import Progress
 from polhode.run.step_warnings import say_steps_are_long
 from polhode.support import checks
-from polhode.support.arrays import Floats, lengths
+from polhode.support.arrays import lengths
 from polhode.support.interrupts import is_from_handler
-from polhode.systems.adaptive import AdaptiveRun
-from polhode.systems.events import SystemWatch, listed_events
+from polhode.systems.events import StretchedRun, happened_at_end, listed_events
 from polhode.systems.files import UnknownForces
 from polhode.systems.forces import Pairs, checked_forces
 from polhode.systems.solution import SystemSolution, kinetic_temperature
 from polhode.systems.steps import Langevin, system_method
 from polhode.systems.system import System
-from polhode.systems.system_run import SystemPlan, SystemRun, outward
+from polhode.systems.system_run import SystemPlan, is_at, outward
 from polhode.systems.tolerance import DEFAULT_ROWS, Question, accurate
 
 
@@ -53,6 +51,7 @@ def simulate_system(
     forces
         What acts on them: forces made by `pairs`, `forces` or `forces_from_pointer`, `UniformGravity`, `CentralBody`,
         `Springs`, a torque, which then acts on every body, or a sum or list of them. Without any, bodies are free.
+        Where a torque jumps, steps end, and begin anew behind the jump.
     t_span
         Start and end, which may lie before the start.
     step
@@ -93,15 +92,13 @@ def simulate_system(
     """
     if not isinstance(system, System):
         raise TypeError(f"system must be a polhode.System, not {system!r}")
-    t0, t1 = _span(t_span)
+    t0, t1 = checked_span(t_span)
     acting = checked_forces(forces).for_span(t0, t1)
     watched = listed_events(events, len(system), acting)
     chosen = None if method is None or (rtol is not None and method == "auto") else system_method(method)
     if (step is None) == (rtol is None):
         raise ValueError("give either step, the length of a step, or rtol, the error of the answer")
-    times = None if t_eval is None else checked_times(t_eval, t0, t1)
-    if t_eval is not None and every is not None:
-        raise ValueError("give either t_eval or every, not both")
+    times, stride = checked_output(t_eval, every, t0, t1)
     _checked_heat(heat)
     acting.try_on(system, t0)
     if ended := [p for p in acting.parts if isinstance(p, Pairs) and p.cut in ("sites", "bodies")]:
@@ -117,10 +114,8 @@ def simulate_system(
         plan = SystemPlan(system_method("Strang"), 1.0, t0, t1, times=times)
         return accurate(Question(system, acting, plan, allowed, watched, progress, on_compile), chosen)
     h = math.copysign(checks.number("step", step, positive=True), t1 - t0)
-    stride = None if times is not None else checks.count("every", 1 if every is None else every, " of steps")
     plan = SystemPlan(chosen or system_method("Strang"), h, t0, t1, every=stride, times=times, heat=heat)
-    run = SystemRun(system, acting, plan, None, progress, on_compile)
-    made = SystemWatch(run, watched).solution() if watched else run.solution()
+    made = StretchedRun(system, acting, plan, None, progress, on_compile, watched).solution()
     if made.t.size:
         rates = float(lengths(made.omega[0]).max()), float(lengths(made.omega[-1]).max())
         drift = "energy", _energy_drift(made)
@@ -180,9 +175,8 @@ def resume_system(
     acting.numbers(system)
     begin, first = solution.grid
     watched = listed_events(events, len(system), acting)
-    times = None if t_eval is None else checked_times(t_eval, solution.t_last, end)
+    times, stride = checked_output(t_eval, every, solution.t_last, end)
     method = system_method(solution.method)
-    run: SystemRun
     if solution.step_error is not None:
         if every is not None:
             raise ValueError("the steps of this solution adapt to the motion: give output times as t_eval, not every")
@@ -190,33 +184,16 @@ def resume_system(
             raise ValueError("the steps of this solution adapt to the motion, which a heat bath does not allow")
         times = np.linspace(solution.t_last, end, DEFAULT_ROWS) if times is None else times
         plan = SystemPlan(method, 1.0, solution.t_last, end, times=times, step_error=solution.step_error)
-        run = AdaptiveRun(system, acting, plan, solution.last, progress, on_compile)
     else:
-        stride = None if times is not None else checks.count("every", 1 if every is None else every, " of steps")
         plan = SystemPlan(method, solution.step, begin, end, first, stride, times, bath)
-        run = SystemRun(system, acting, plan, solution.last, progress, on_compile)
     again = [e.metadata.get("event") for e in solution.events] == [e.name for e in watched]
-    at_end = [k for k, e in enumerate(solution.events) if again and e.t.size and e.t[-1] == solution.t_last]
-    new = SystemWatch(run, watched, Earlier(at_end)).solution() if watched else run.solution()
+    earlier = happened_at_end(solution) if again else None
+    run = StretchedRun(system, acting, plan, solution.last, progress, on_compile, watched, earlier)
+    new = run.solution()
     if bath != solution.heat:
         return new
-    skip = int(bool(new.t.size and solution.t.size and run.is_at(new.t[0], solution.t[-1])))
-    events = (*solution.events, *new.events)
-    if again:  # the same events: one list of rows for each
-        both = zip(solution.events, new.events, strict=True)
-        events = tuple(b.having(**_joined(a, b, 0), metadata=a.metadata, saved_potential=None) for a, b in both)
-    return new.having(
-        **_joined(solution, new, skip), stats=solution.stats + new.stats, t_span=(solution.t_span[0], end),
-        events=events, metadata=solution.metadata, saved_potential=None,
-    )  # fmt: skip
-
-
-def _joined(first: SystemSolution, second: SystemSolution, skip: int) -> dict[str, Floats]:
-    """Returns the rows of two solutions, of the second without the first few."""
-    return {
-        name: np.concatenate([getattr(first, name), getattr(second, name)[skip:]])
-        for name in ("t", "position", "quaternion", "velocity", "momentum")
-    }
+    at_start = bool(new.t.size and solution.t.size) and is_at(new.t[0], solution.t[-1], plan.t_start)
+    return solution.followed_by(new, int(at_start), same_events=again)
 
 
 def _checked_heat(heat: Any) -> Langevin | None:
@@ -243,12 +220,3 @@ def _thermal_energy(system: System, heat: Langevin | None) -> tuple[float, str]:
     if (kT := kinetic_temperature(system)) > 0.0:
         return kT, "that of the motion at the start"
     return KT_OF_300_K, "that of 300 K in J, as the bodies are at rest and there is no heat bath"
-
-
-def _span(t_span: Any) -> tuple[float, float]:
-    if not isinstance(t_span, list | tuple | np.ndarray) or len(t_span) != 2:
-        raise ValueError(f"t_span must be two times, not {t_span!r}")
-    t0, t1 = (checks.number("t_span", t) for t in t_span)
-    if t0 == t1:
-        raise ValueError(f"t_span must have a length, but both ends are {t0:g}")
-    return t0, t1

@@ -56,7 +56,7 @@ def view(
     >>> exact = ph.FreeMotion(ph.Body([1, 2, 2.8]), omega=[0.1, 2, 0])
     >>> rough = ph.simulate(ph.Body([1, 2, 2.8]), omega=[0.1, 2, 0], t_span=(0, 20), method="RK4", step=0.3)
     >>> ph.view(exact, rough, path="both.html").title
-    'A rigid body: exact and RK4'
+    'exact and RK4'
     """
     if len(motions) > MOST_RUNS:
         raise ValueError(too_many(len(motions)))

@@ -103,7 +103,7 @@ class KeptAll(NamedTuple):
 
     @property
     def fate(self) -> str:
-        """What became of the result, in words."""
+        """Where the result is, in words."""
         return "; ".join(self.problems) or f"what was computed is in {' and '.join(map(str, self.files))}"
 
 
@@ -189,7 +189,7 @@ def _other_places() -> list[str]:
 
 
 def _answer() -> str:
-    """What the user types; q at the end of the input, and at Ctrl-C, which is otherwise held while saving."""
+    """The user's input; q at its end and at Ctrl-C, which is otherwise held while saving."""
     try:
         with masked("SIG_UNBLOCK"):
             line = sys.stdin.readline()

@@ -1,4 +1,4 @@
-"""What most people meet first, compiled ahead of time: `polhode warm`.
+"""Common methods and torques, compiled ahead of time: `polhode warm`.
 
 Every task is a short call as a user makes it: it compiles just what that call needs, whichever method is chosen.
 """
@@ -20,14 +20,12 @@ from polhode.body import Body
 from polhode.compiler import programs as native
 from polhode.free.free_motion import MOST_INTERPRETED, MOST_INTERPRETED_STATES, FreeMotion
 from polhode.torques import Torque
-from polhode.torques.constant_body import ConstantBodyTorque
-from polhode.torques.constant_space import ConstantSpaceTorque
 from polhode.torques.damping import LinearDamping
-from polhode.torques.gravity_gradient import GravityGradient
+from polhode.torques.gravity_gradient import GravityGradient, OrbitalGravityGradient
 from polhode.torques.heavy_top import HeavyTop
 from polhode.torques.magnetic_dipole import MagneticDipole
 from polhode.torques.no_torque import Free
-from polhode.torques.orbital_gravity_gradient import OrbitalGravityGradient
+from polhode.torques.prescribed import ConstantBodyTorque, ConstantSpaceTorque
 
 TOP = Body([5, 5, 1])
 BRICK = Body([1, 2, 2.8])
@@ -53,14 +51,14 @@ METHODS = ("MR2", "Strang", "RK4", "DOP853")
 
 
 class WarmedTask(NamedTuple):
-    """What one task has compiled."""
+    """The programs that one task compiled."""
 
     what: str
     programs: int
 
 
 def tasks() -> dict[str, Callable[[], object]]:
-    """Returns the calls that are tried, by what they are."""
+    """The calls that are tried, by what they are."""
     found: dict[str, Callable[[], object]] = {"free motion": _free_motion}
     for name in TORQUES:
         found[f"{name} by rtol"] = partial(_by_tolerance, name)

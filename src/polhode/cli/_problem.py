@@ -59,7 +59,7 @@ def torque_of(text: str) -> Torque:
 
 
 def columns_of(columns: list[str] | None) -> dict[str, Any] | None:
-    """What columns hold, from texts such as omega=wx,wy,wz."""
+    """The quantity in each column, from texts such as omega=wx,wy,wz."""
     if not columns:
         return None
     made: dict[str, Any] = {}

@@ -1,4 +1,4 @@
-"""What commands print: text, tables, progress, and the end of the program."""
+"""Output of commands: text, tables, progress, and the end of the program."""
 
 import errno
 import io

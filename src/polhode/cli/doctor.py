@@ -128,7 +128,7 @@ def _cache_problems(directory: os.PathLike[str]) -> list[str]:
 
 
 def _trial() -> list[str]:
-    """Compiles a method and a torque anew, runs them, and compares the result with the exact motion."""
+    """Compiles a method and a torque without the cache, runs them, and compares the result with the exact motion."""
     import math
     import tempfile
     import time

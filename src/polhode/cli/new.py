@@ -59,7 +59,7 @@ def new(
 
 
 def _answered(question: str, given: object, usual: str, asks: bool) -> str:
-    """What an option gives, or else what the user answers, or else what is usual."""
+    """The value of an option, else the user's answer, else the default."""
     if given is not None:
         return str(given)
     if not asks:

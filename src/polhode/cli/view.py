@@ -57,7 +57,7 @@ def view(
 ) -> None:
     """Show motions turning, with their curves: one, or several in step.
 
-    The page is served to this computer only, under an address that nobody can guess, until Ctrl-C is pressed. With
+    The page is served to this computer only, under an address that cannot be guessed, until Ctrl-C is pressed. With
     --export it is a file that can be mailed: it needs no network and no installation.
     Exit codes: 0 all went well; 1 the page could not be served; 2 bad input.
     """

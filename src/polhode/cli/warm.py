@@ -1,4 +1,4 @@
-"""`polhode warm`: compiles what most people meet first, ahead of time."""
+"""`polhode warm`: compiles common methods and torques ahead of time."""
 
 import os
 import time

@@ -1,4 +1,6 @@
-"""Compiles the mathematics to machine code and keeps that code in files. Numba is imported on a cache miss only.
+"""Compiles the mathematics to machine code and keeps that code in files.
+
+Kernels of this package are translated (`translate.py`); for all else Numba is imported, on a cache miss only.
 
 Of Numba and llvmlite no private name is used, and nothing of theirs is replaced. docs/decisions/0001 lists the names
 that their manuals do not have.

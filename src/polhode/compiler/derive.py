@@ -1,4 +1,4 @@
-"""Derivatives of users' functions: a function is run once on symbols, and its gradient is written as text.
+"""Derivatives of users' potentials and torques: a function is run once on symbols, and its gradient is written as text.
 
 What it does to the symbols makes a graph of arithmetic operations, in which equal operations are one node. Going
 through the graph backward adds the nodes of all derivatives, at a few times the cost of the function [griewank2008]. A
@@ -13,9 +13,9 @@ from typing import Any
 
 import numpy as np
 
-from polhode.compiler.digest import builtins_of, captured, is_foreign, is_ours, plain
+from polhode.compiler.digest import builtins_of, captured, is_foreign, plain
 from polhode.kernels.codegen import function
-from polhode.kernels.ops import where
+from polhode.kernels.ops import fma, triple, where
 
 MOST_NODES = 100_000
 """A graph of more operations is no potential, but a loop that was unrolled."""
@@ -52,6 +52,7 @@ class Graph:
 
 
 _BINARY = {"add": "{} + {}", "sub": "{} - {}", "mul": "{} * {}", "div": "{} / {}"}
+_COMPARISONS = ("<", "<=", ">", ">=", "==", "!=")
 _UNARY = ("sqrt", "exp", "log", "sin", "cos", "tan", "atan", "tanh", "sinh", "cosh", "erf", "erfc", "fabs")
 
 
@@ -161,6 +162,14 @@ class SymbolicOperation:
     def __ge__(self, b: Any) -> SymbolicCondition:
         return self._compare(">=", b)
 
+    def __eq__(self, b: Any) -> SymbolicCondition:  # type: ignore[override]
+        return self._compare("==", b)
+
+    def __ne__(self, b: Any) -> SymbolicCondition:  # type: ignore[override]
+        return self._compare("!=", b)
+
+    __hash__ = object.__hash__
+
     def __bool__(self) -> bool:
         return bool(SymbolicCondition(self))
 
@@ -194,6 +203,11 @@ def _smaller(*values: Any) -> Any:
     for x in found[1:]:
         best = _chosen(best < x, best, x)
     return best
+
+
+def _multiplied(a: Any, b: Any, c: Any) -> Any:
+    """`fma` on symbols."""
+    return a * b + c
 
 
 def _on_symbols(name: str) -> Callable[[Any], Any]:
@@ -238,14 +252,14 @@ def _for_symbols(f: Any, made: dict[Any, Any]) -> Any:
 
 def _value(value: Any, made: dict[Any, Any]) -> Any:
     value = plain(value)
-    for known, shim in ((where, _chosen), (max, _greater), (min, _smaller)):
+    for known, shim in ((where, _chosen), (max, _greater), (min, _smaller), (triple, tuple), (fma, _multiplied)):
         if value is known:
             return shim
     if isinstance(value, types.ModuleType):
         return _Shim(value, made)
     if callable(value) and is_foreign(value) and getattr(value, "__name__", "") in _SHIMS:
         return _SHIMS[value.__name__]
-    if isinstance(value, types.FunctionType) and not is_foreign(value) and not is_ours(value):
+    if isinstance(value, types.FunctionType) and not is_foreign(value):
         return _for_symbols(value, made)
     return value
 
@@ -263,10 +277,20 @@ class _Numbers:
         return len(self.items)
 
 
-def _slopes(node: SymbolicOperation) -> list[tuple[SymbolicOperation, Any]]:
-    """Returns the arguments of an operation with the derivatives of its result by them."""
+def _slopes(node: SymbolicOperation, adjoint: Any, *, chooses: bool) -> list[tuple[SymbolicOperation, Any]]:
+    """Returns the arguments of an operation with the derivatives of its result by them.
+
+    Where the adjoint is zero, nothing is multiplied by an infinite slope: a root of zero is times zero in a drag at
+    rest, and the side that `where` does not choose may not be finite (`chooses`: the function has one).
+    """
     g, op = node.graph, node.op
-    if op in ("const", "var") or op in "<=>=":
+
+    def safe(z: SymbolicOperation, always: bool = True) -> SymbolicOperation:
+        if adjoint.op == "const" or not (always or chooses):
+            return z
+        return g.node("where", g.node("<", g.of(0.0), g.node("fabs", adjoint)), z, g.of(1.0))
+
+    if op in ("const", "var", *_COMPARISONS):
         return []
     if op == "where":
         zero, one = g.of(0.0), g.of(1.0)
@@ -277,12 +301,16 @@ def _slopes(node: SymbolicOperation) -> list[tuple[SymbolicOperation, Any]]:
         y = node.args[1]
         if op in ("add", "sub"):
             return [(x, 1.0), (y, 1.0 if op == "add" else -1.0)]
-        return [(x, y), (y, x)] if op == "mul" else [(x, 1.0 / y), (y, -node / y)]
+        if op == "mul":
+            return [(x, safe(y, always=False)), (y, safe(x, always=False))]
+        below = safe(y, always=False)
+        return [(x, 1.0 / below), (y, -safe(node, always=False) / below)]
     if op == "pow":
-        return [(x, node.args[1] * g.node("pow", x, node.args[1] - 1.0))]
+        return [(x, node.args[1] * g.node("pow", safe(x), node.args[1] - 1.0))]
     bell = 2.0 / math.sqrt(math.pi)
     slope: dict[str, Callable[[], Any]] = {
-        "sqrt": lambda: 0.5 / node, "exp": lambda: node, "log": lambda: 1.0 / x, "sin": lambda: g.node("cos", x),
+        "sqrt": lambda: 0.5 / safe(node), "exp": lambda: node, "log": lambda: 1.0 / safe(x),
+        "sin": lambda: g.node("cos", x),
         "cos": lambda: -g.node("sin", x), "tan": lambda: 1.0 + node * node, "atan": lambda: 1.0 / (1.0 + x * x),
         "tanh": lambda: 1.0 - node * node, "sinh": lambda: g.node("cosh", x), "cosh": lambda: g.node("sinh", x),
         "erf": lambda: bell * g.node("exp", -(x * x)), "erfc": lambda: -bell * g.node("exp", -(x * x)),
@@ -295,10 +323,11 @@ def _gradient(value: SymbolicOperation, variables: Sequence[SymbolicOperation]) 
     """Returns the derivatives of a value by variables, in reverse."""
     graph = value.graph
     order = _order([value])
+    chooses = any(node.op == "where" for node in order)
     adjoint: dict[int, Any] = {value.number: graph.of(1.0)}
     for node in reversed(order):
         if node.number in adjoint:
-            for argument, slope in _slopes(node):
+            for argument, slope in _slopes(node, adjoint[node.number], chooses=chooses):
                 term = adjoint[node.number] * slope
                 known = adjoint.get(argument.number)
                 adjoint[argument.number] = term if known is None else known + term
@@ -333,7 +362,7 @@ def _text(node: SymbolicOperation, names: dict[int, str]) -> str:
         return f"{args[0]} ** {args[1]}"
     if node.op == "where":
         return f"where({args[0]}, {args[1]}, {args[2]})"  # which chooses lane by lane, too
-    return f"{args[0]} {node.op} {args[1]}" if node.op in "<=>=" else f"{node.op}({args[0]})"
+    return f"{args[0]} {node.op} {args[1]}" if node.op in _COMPARISONS else f"{node.op}({args[0]})"
 
 
 def gradient_of(potential: Callable[..., Any], vectors: Sequence[str], count: int, *, scalar: bool) -> tuple[Any, Any]:
@@ -362,6 +391,34 @@ def gradient_of(potential: Callable[..., Any], vectors: Sequence[str], count: in
     )
 
 
+def torque_slopes(torque: Callable[..., Any], count: int, by: Sequence[int], *, by_rate: bool) -> Any:
+    """Returns the derivatives of a torque as a kernel `(t, q, w, p) -> numbers`, one row after the other.
+
+    They are those by a small rotation vector in space axes (nine numbers), by the rate (nine), and by each of the
+    parameters `by` (three numbers each). The torque has `count` parameters.
+    """
+    graph = Graph()
+    t, q, w, p = (
+        tuple(graph.node("var", text.format(k)) for k in range(n))
+        for text, n in (("t", 1), ("q[{}]", 4), ("w[{}]", 3), ("p[{}]", count))
+    )
+    try:
+        n = [graph.of(x) for x in _for_symbols(torque, {})(t[0], q, w, p)]
+    except IndexError:
+        raise CannotDerive(f"it reads more parameters than there are, which is {count}") from None
+    except (TypeError, ValueError, AttributeError) as problem:
+        raise (
+            problem if isinstance(problem, CannotDerive) else CannotDerive(f"on symbols it raises: {problem}")
+        ) from None
+    slopes = [_gradient(x, [*q, *w, *(p[k] for k in by)]) for x in n]
+    # a turn by the vector v in space changes q by (0, v) q / 2
+    turns = ((-q[1], q[0], -q[3], q[2]), (-q[2], q[3], q[0], -q[1]), (-q[3], -q[2], q[1], q[0]))
+    out = [0.5 * sum(a * b for a, b in zip(row[:4], turn, strict=True)) for row in slopes for turn in turns]
+    out += [x for row in slopes for x in row[4:7]] if by_rate else []
+    out += [row[7 + k] for k in range(len(by)) for row in slopes]
+    return _written("slopes(t, q, w, p)", [graph.of(x) for x in out], "({})")
+
+
 def _written(head: str, outputs: Sequence[SymbolicOperation], template: str) -> Any:
     """Writes the function that computes these outputs. What several numbers are divided by is inverted once."""
     names: dict[int, str] = {}
@@ -380,6 +437,8 @@ def _written(head: str, outputs: Sequence[SymbolicOperation], template: str) -> 
                 lines.append(f"r{by} = 1.0 / {names[by]}")
             text = f"{names[node.args[0].number]} * {inverse[by]}"
         lines.append(f"x{node.number} = {text}")
+    if template == "({})":  # all of them as one tuple
+        template = f"({'{}, ' * len(outputs)})"
     used = {name: getattr(math, name) for name in _UNARY if any(f"{name}(" in line for line in lines)}
     if any("where(" in line for line in lines):
         used["where"] = where

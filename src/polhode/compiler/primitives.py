@@ -360,14 +360,14 @@ def _overload_is_between(t, start, end):
     return lambda t, start, end: extracted(start, 0) <= extracted(t, 0) < extracted(end, 0)
 
 
-@overload(ops.at_each_time)
-def _overload_at_each_time(f, x, t):
+@overload(ops.at_each_time, prefer_literal=True)
+def _overload_at_each_time(f, x, t, n):
     if not isinstance(t, lanes.Lanes):
-        return lambda f, x, t: f(x, t)
+        return lambda f, x, t, n: f(x, t)
     each = [f"n{i} = f(x, extracted(t, {i}))" for i in range(t.count)]
-    parts = [f"collected(({', '.join(f'n{i}[{k}]' for i in range(t.count))},))" for k in range(3)]
+    parts = [f"collected(({', '.join(f'n{i}[{k}]' for i in range(t.count))},))" for k in range(n.literal_value)]
     names = {"extracted": extracted, "collected": lanes.collected}
-    return function("of_lanes(f, x, t)", [*each, f"return ({', '.join(parts)})"], names)
+    return function("of_lanes(f, x, t, n)", [*each, f"return ({', '.join(parts)})"], names)
 
 
 @overload(ops.verdict)
@@ -384,7 +384,28 @@ def _overload_verdict(status, good):
 
 
 def _has_rotor(body: Any) -> bool:
-    return isinstance(body, types.BaseNamedTuple) and len(body.fields) == 3
+    return isinstance(body, types.BaseNamedTuple) and len(body.fields) >= 3
+
+
+def _is_full(body: Any) -> bool:
+    return isinstance(body, types.BaseNamedTuple) and len(body.fields) == 5
+
+
+@overload(ops.across)
+def _overload_across(body):
+    return (lambda body: body[3]) if _is_full(body) else (lambda body: (0.0, 0.0, 0.0))
+
+
+@overload(ops.is_full)
+def _overload_is_full(body):
+    return (lambda body: True) if _is_full(body) else (lambda body: False)
+
+
+@overload(ops.if_it_changes)
+def _overload_if_it_changes(f, body, p, t):
+    if isinstance(body, types.BaseNamedTuple) and len(body.fields) == 4:
+        return lambda f, body, p, t: f(body, p, t)
+    return lambda f, body, p, t: body
 
 
 @overload(ops.is_gyrostat)
@@ -429,6 +450,7 @@ COMPILED: dict[Any, Any] = {
     **{f: f for f in (ops.two_product, ops.triple, ops.derivatives, ops.where, ops.is_between, ops.verdict)},
     **{f: f for f in (ops.at_each_time, vector_table.is_handle, vector_table.no_table, names.of_numbers)},
     **{f: f for f in (ops.each_of_three, ops.shaped_like, ops.is_gyrostat, ops.internal)},
+    **{f: f for f in (ops.across, ops.is_full, ops.if_it_changes)},
 }
 """The functions that the linker puts in place of primitives. An overload alone would not do for all of them: it may not
 return an array that it was not given."""

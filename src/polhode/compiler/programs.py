@@ -35,6 +35,7 @@ from polhode.compiler.errors import INTERPRETED, Complaint, explained, message_o
 from polhode.compiler.recently_used import Recent
 from polhode.compiler.separate import NOT_APART, form_named, in_form, lanes_in
 from polhode.compiler.stack_room import with_room
+from polhode.compiler.translate import translated
 from polhode.kernels.status import EXCEPTION
 from polhode.support.interrupts import hold_over_forks, imported, is_from_handler, undivided, uninterrupted
 
@@ -416,9 +417,17 @@ def _here() -> str:
 def _described() -> str:
     llvm = _llvm.binding
 
-    makers = ["separate.py", "digest.py", "lanes.py", "link.py", "call_separate.py", "programs.py", "primitives.py"]
+    makers = [
+        "separate.py", "digest.py", "lanes.py", "link.py", "call_separate.py", "programs.py", "primitives.py",
+        "translate.py",
+    ]  # fmt: skip
     here, core = Path(__file__).parent, Path(__file__).parents[1] / "kernels"
-    files = [*(here / n for n in makers), core / "algebra" / "dd.py", *sorted((core / "elementary").glob("*.py"))]
+    files = [
+        *(here / n for n in makers),
+        core / "status.py",
+        core / "algebra" / "dd.py",
+        *sorted((core / "elementary").glob("*.py")),
+    ]
     contents = [hashlib.sha256(file.read_bytes()).hexdigest() for file in files]
     versions = [version(n) for n in ("numba", "llvmlite", "numpy")]
     settings = sorted((k, v) for k, v in os.environ.items() if k.startswith("NUMBA_"))
@@ -448,6 +457,10 @@ PASSING = (MemoryError, OSError, RecursionError)
 def _compile(f: Any, signature: str, volatile: str | None, divided: bool = False) -> tuple[_Code, str | None, Keep]:
     """Returns object code for f or a complaint, why it is good for this process only, and where to keep it."""
     global compilations
+    if not volatile and (found := translated(f, signature, divided=divided)) is not None:
+        compilations += 1
+        code, externals, variables = _assembled(found.text, optimized=False)
+        return _Code(found.symbol, externals, code, variables), None, "on disk"
     from numba import types
     from numba.core.errors import NumbaError
 
@@ -487,7 +500,9 @@ _FREES = "NRT_MemInfo_call_dtor"
 """Numba's function that frees an array that a program has made."""
 
 
-def _assembled(text: str, *, in_one: bool = False) -> tuple[bytes, tuple[str, ...], tuple[str, ...]]:
+def _assembled(
+    text: str, *, in_one: bool = False, optimized: bool = True
+) -> tuple[bytes, tuple[str, ...], tuple[str, ...]]:
     """Returns LLVM's text as machine code for this processor, the outside symbols and the addresses that it calls.
 
     Numba keeps a function out of its C form. One that is called at every step is to be `in_one` with it.
@@ -503,8 +518,12 @@ def _assembled(text: str, *, in_one: bool = False) -> tuple[bytes, tuple[str, ..
         cpu=llvm.get_host_cpu_name(), features=llvm.get_host_cpu_features().flatten(), opt=3, jit=True,
         reloc="static" if target.name.startswith("x86") else "default", codemodel="jitdefault",
     )  # fmt: skip
-    module = llvm.parse_assembly(re.sub(r"\bnoinline\b", "nounwind", text) if in_one else text)
-    if in_one:
+    text = re.sub(r"\bnoinline\b", "nounwind", text) if in_one else text
+    module = llvm.parse_assembly(text, None if optimized else _without_types_of_pointers())
+    if not optimized:
+        module.triple, module.data_layout = target.triple, str(machine.target_data)
+        module.verify()
+    if in_one or not optimized:
         passes = llvm.create_pass_builder(machine, llvm.create_pipeline_tuning_options(speed_level=3))
         passes.getModulePassManager().run(module, passes)
 
@@ -519,6 +538,14 @@ def _assembled(text: str, *, in_one: bool = False) -> tuple[bytes, tuple[str, ..
         code, externals = outside()
     names = [v.name for v in module.global_variables if form_named(v.name) and v.name.encode() in code]
     return code, externals, tuple(sorted(names))
+
+
+def _without_types_of_pointers() -> Any:
+    """Returns where LLVM reads text with `ptr`: until llvmlite 0.45, in a context that was asked for it."""
+    llvm = _llvm.binding
+    if getattr(sys.modules["llvmlite"], "opaque_pointers_enabled", True):
+        return None
+    return llvm.context.ContextRef(llvm.ffi.lib.LLVMPY_ContextCreate(True))
 
 
 def _has_passed(problem: BaseException) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import threading
 import time
 import warnings
@@ -13,6 +14,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from polhode.accuracy.pace import MOST_DRY_STEPS, Endless, Pace, given_up
 from polhode.compiler import (
     CompilationFailed,
     KernelRaised,
@@ -22,7 +24,7 @@ from polhode.compiler import (
     named,
     program,
 )
-from polhode.ensembles.initial import Start, Starts
+from polhode.ensembles.initial import Bodies, Start, Starts
 from polhode.ensembles.result import MOST_MESSAGES, Ensemble, EnsembleInterrupted
 from polhode.kernels.algebra.quat import multiply, to_space
 from polhode.kernels.algebra.vector_table import is_handle
@@ -44,15 +46,13 @@ from polhode.kernels.status import Status
 from polhode.kernels.steps.flows import lane_by_lane, principal_torque
 from polhode.kernels.types import Depends, Scales, UserTorque
 from polhode.methods import Method
-from polhode.problem import Plan, Problem, Stats, check_sizes
+from polhode.problem import PerturbedStart, Plan, Problem, Stats, check_sizes
 from polhode.run import step_warnings
 from polhode.run.binding import SIGNATURE, ById, OnCompile, SpreadOfBodies, full_scales, sampled
-from polhode.run.buffers import room
 from polhode.run.grid import Segment
 from polhode.run.integration import CHUNK_SECONDS, UNKNOWN_EVALUATIONS, Integration
-from polhode.run.perturbation import PerturbedStart
-from polhode.run.rows_fixed import FixedSteps
-from polhode.run.step_warnings import ShortSteps, about_short_steps, are_absurdly_short, levels_of_polhode
+from polhode.run.rows import FixedSteps, room
+from polhode.run.step_warnings import PACE_STEPS, ShortSteps, about_short_steps, are_absurdly_short, levels_of_polhode
 from polhode.support.arrays import Floats, columns, dot, greatest, least
 from polhode.support.interrupts import Work, is_from_handler, keeping
 
@@ -104,7 +104,8 @@ class Survey:
         """Joins what was seen of some bodies and of others; the order does not matter."""
         all_: Sight = reduce(Sight.joined, sights)
         effort = all_.effort if count > 1 else (0.0, 0.0)  # one needs no more than it has
-        others = SpreadOfBodies(all_.tilted, len(all_.kinds) > 1, effort, all_.gyrostats)
+        symmetries, orders = ({k % 8 for k in all_.kinds}, {k // 8 for k in all_.kinds})
+        others = SpreadOfBodies(all_.tilted, len(symmetries) > 1, effort, all_.gyrostats, len(orders) > 1)
         return cls(tuple(all_.numbers.tolist()), others)
 
 
@@ -117,7 +118,8 @@ class Sight(NamedTuple):
     tilted: bool
     gyrostats: bool
     kinds: frozenset[int]
-    """Which moments are equal, as a number for each kind of symmetry."""
+    """Which moments are equal, as a number below 8 for each kind of symmetry, and 8 times one for the order of axes in
+    which they rise."""
     effort: tuple[float, float]
 
     @classmethod
@@ -130,9 +132,10 @@ class Sight(NamedTuple):
         speed = np.fmax(np.broadcast_to(speed, (part.count,)), -1.0)  # one that is no number comes last
         numbers = np.arange(part.first, part.first + part.count)
         equal = [moments[k] == moments[k - 1] for k in range(3)]
-        kinds = frozenset(np.unique(equal[0] + 2 * equal[1] + 4 * equal[2]).tolist())
+        rising = np.argsort(part.bodies.moments, axis=-1, kind="stable") @ [24, 8, 0]
+        kinds = frozenset(np.unique(equal[0] + 2 * equal[1] + 4 * equal[2] + rising).tolist())
         effort = [float(np.fmax.reduce(np.where(np.isfinite(x), x, 0.0), initial=0.0)) for x in efforts(part)]
-        tilted, gyrostats = part.bodies.axes is not None, part.bodies.rotors is not None
+        tilted, gyrostats = part.bodies.axes is not None, part.bodies.rotors is not None or part.bodies.changes
         return cls(*_fastest_first(speed, numbers), tilted, gyrostats, kinds, (effort[0], effort[1]))
 
     def joined(self, other: Sight) -> Sight:
@@ -209,6 +212,8 @@ class Batch:
         self.lanes = 1
         self.share_alone = 0.0
         """The share of the bodies in the last run that could not be computed in lanes at some time."""
+        self.most_steps: float = math.inf if like is None else like.most_steps
+        """Bodies that want more steps, of those that adapt, are given up; infinite: none is."""
         self.why_not_packed = ""
         self._run: Callable[..., int] | None = None
         self._run_alone: Callable[..., int] | None = None
@@ -259,13 +264,17 @@ class Batch:
         most = lanes_of(plan.method, self.count, triaxial=self._has_triaxial_flows())
         if not self.packed or self.count < most or not compiles():
             return None
+        bodies = self.starts.bodies
+        if problem.body.changes and isinstance(bodies, Bodies) and bodies.count > 1:
+            self.why_not_packed = "its bodies change in different ways, and are run one after the other"
+            return None
         if self.variable_steps:
             return self._packed_variable()
         if plan.method.collocation and binding.forms:  # and the iterations of several bodies end apart: none compiles
             self.why_not_packed = f"{plan.method.name} has the points of its steps in the lanes, of one body at a time"
             return None
         torque, scheme = problem.torque, ById(plan.method.scheme)
-        windowed = len(torque.breakpoints) > 0
+        windowed = len(problem.breakpoints) > 0
         kind = (torque.torque_kernel, self.lead.values.size, binding.tilted, windowed, torque.depends)
         pieced = self.lead.steps.pieces is not None
         scales = full_scales(problem, plan, self.lead.others)._replace(packed=True)
@@ -291,8 +300,8 @@ class Batch:
             return None
         if torque.calls_out or torque.sample_kernel is not None or self._tables_differ():
             return None
-        windowed, size = len(torque.breakpoints) > 0, self.lead.values.size
-        kind = (torque.torque_kernel, size, binding.tilted, windowed, binding.scales.gyrostat)
+        windowed, size = len(problem.breakpoints) > 0, self.lead.values.size
+        kind = (torque.torque_kernel, size, binding.tilted, windowed, binding.scales)
         loop = _embedded_of(ById(scheme), *kind)
         try:
             made = program(loop, BATCH_SIGNATURE, self.on_compile, tentative=True, what=binding.what)
@@ -363,7 +372,7 @@ def _packed_of(
     alike = kernel if together else lane_by_lane(kernel, lanes, carried)
     pull = principal_torque(alike, tilted=tilted, windowed=windowed, carried=carried)
     if sample is None:
-        stepper = scheme.value.bind(pull, depends, scales)._replace(gyrostat=scales.gyrostat)
+        stepper = scheme.value.bind(pull, depends, scales)._replace(gyrostat=scales.gyrostat, changing=scales.changing)
     else:
         taken = sample if together else sample_lane_by_lane(sample, lanes, carried)
         stepper = sampled(scheme, alike, taken, held, tilted, windowed, depends, scales)
@@ -376,11 +385,12 @@ def _packed_of(
 
 @lru_cache(maxsize=128)
 def _embedded_of(
-    scheme: ById, kernel: UserTorque, values: int, tilted: bool, windowed: bool, gyrostat: bool
+    scheme: ById, kernel: UserTorque, values: int, tilted: bool, windowed: bool, scales: Scales
 ) -> Callable[..., int]:  # fmt: skip
     """Returns the loop over bodies, each in a lane with steps of its own."""
     pull = principal_torque(kernel, tilted=tilted, windowed=windowed)
-    return packed_steps(scheme.value.pair, pull, values_together(values), LANES, gyrostat=gyrostat)
+    kind = {"gyrostat": scales.gyrostat, "changing": scales.changing}
+    return packed_steps(scheme.value.pair, pull, values_together(values), LANES, **kind)
 
 
 def _blames_method(problem: str) -> bool:
@@ -450,6 +460,7 @@ class BatchRun:
         self.stopped = threading.Event()
         self.report_raised, self.reported = False, -1
         self.raised = dict[int, str]()  # what the torques of bodies have raised
+        self.paces, self.endless = dict[int, Pace](), dict[int, float]()  # the steps that bodies given up would take
 
     def run(self) -> None:
         """Runs all bodies to the end; if anything stops it, the arrays hold what was computed."""
@@ -480,6 +491,7 @@ class BatchRun:
             self.count[:, AT.resumed] = 0
         self.states[going, self.width :] = 0.0
         self.looked[going] = 0.0
+        self.paces.clear()
         shared, end = lead.setting(segment), lead.steps.end(segment)
         sizes, torque = (self.states.shape[1], self.out.shape[2]), lead.problem.torque
 
@@ -590,6 +602,8 @@ class BatchRun:
                 return
             chunk = max(1, pace.work // bodies)
             stop = done + chunk if batch.variable_steps else min(segment.steps, done + chunk)
+            if watched := batch.most_steps < math.inf and self.lead.plan.method.adaptive:
+                stop = min(stop, done - done % PACE_STEPS + PACE_STEPS)  # the clock is not to decide who is given up
             before = int(self.count[first:beyond, AT.done].sum())
             clock = time.perf_counter()
             try:
@@ -609,12 +623,25 @@ class BatchRun:
             done = stop
             if batch.variable_steps and not pace.short:
                 self._look_at_lengths(first, beyond)
+            if watched and done % PACE_STEPS == 0:
+                self._give_up(first, beyond, done)
 
     def _slowest(self, first: int, beyond: int) -> tuple[int, bool]:
         """Returns the fewest steps that an unfinished body has made, and whether there is one."""
         count = self.count[first:beyond]
         going = (count[:, AT.status] == Status.OK) & (count[:, AT.finished] == 0)
         return (int(count[going, AT.done].min()), True) if going.any() else (0, False)
+
+    def _give_up(self, first: int, beyond: int, done: int) -> None:
+        """Ends the bodies that have made so many steps and would not come to the end."""
+        count, span = self.count[first:beyond], abs(self.lead.problem.t_end - self.lead.segment.t0)
+        share = np.maximum(np.abs(self._since_start(slice(first, beyond))) / span, 1e-300)
+        here = (count[:, AT.status] == Status.OK) & (count[:, AT.finished] == 0) & (count[:, AT.done] == done)
+        for k in np.flatnonzero(here).tolist():
+            try:
+                self.paces.setdefault(first + k, Pace(None, self.batch.most_steps))(done, done / share[k].item())
+            except Endless as problem:
+                count[k, AT.status], self.endless[first + k] = Status.STALLED, problem.steps
 
     def _look_at_lengths(self, first: int, beyond: int) -> None:
         """Notes whether the steps of some bodies have become so short that the run may never end."""
@@ -676,6 +703,8 @@ class BatchRun:
         own = [(0, self.start.bodies.moments), (3, self.inverses), (6, UNTURNED if self.axes is None else self.axes)]
         if rotors is not None:
             own.append((14, rotors))
+        if self.start.bodies.changes:
+            own.append((17, np.array([b.handles for b in self.start.bodies.listed])))
         for k, values in own:
             if len(values) == 1:
                 alike[k : k + values.shape[1]] = values[0]
@@ -777,7 +806,15 @@ class BatchRun:
     def _message(self, k: int, status: int, t_last: float) -> str:
         """Returns what happened to a body that stopped."""
         try:
-            return self._alone(k).message(Status(status), t_last, int(self.steps[k]))
+            alone = self._alone(k)
+            if k in self.endless:
+                problem, made, dry = alone.problem, int(self.steps[k]), self.batch.most_steps == MOST_DRY_STEPS
+                rate = problem.body.rate(alone.frame.outward_one(alone.arrays.state)[1], alone._time())
+                rates = math.hypot(*rate.tolist()), math.hypot(*problem.omega_start.tolist())
+                wanted, method = self.endless[k], alone.plan.method.name
+                length = abs(t_last - problem.t_start)
+                return given_up(problem.torque.name, method, made, t_last, length, rates, wanted, dry=dry)
+            return alone.message(Status(status), t_last, int(self.steps[k]))
         except Exception as problem:  # alone it could not even have started
             if not (isinstance(problem, ValueError) or is_from_callback(problem)):
                 raise

@@ -14,7 +14,6 @@ from polhode.ensembles.batch import Batch, BatchRun, Midway
 from polhode.ensembles.initial import Start
 from polhode.ensembles.result import MOST_MESSAGES, Ensemble, EnsembleInterrupted, EventRows
 from polhode.events.find import (
-    FINEST_TURN_RADIANS,
     Between,
     Evaluator,
     Event,
@@ -24,9 +23,9 @@ from polhode.events.find import (
     Watch,
     warn_of_unresolved,
 )
-from polhode.events.single import LEAST_LOOKS, looks_in
+from polhode.events.single import stretches
 from polhode.kernels.status import Status
-from polhode.run.grid import Segment, segments_of
+from polhode.run.grid import segments_of
 from polhode.run.integration import SimulationFailed
 from polhode.run.interpolate import Reach
 from polhode.solution import Solution
@@ -124,8 +123,14 @@ class WatchedRunner:
         start, problem = findings.made.start.some(places), batch.lead.problem
         bodies = [self._body(findings, batch, start, k, int(place)) for k, place in enumerate(places.tolist())]
         midway = Midway(start.quaternion, start.momentum, None, start.state)
-        for stretch in _stretches(segments_of(problem, batch.lead.plan), bodies):
-            run = BatchRun(batch.over(*stretch), start, None, begin=midway)
+        pieces, sign = segments_of(problem, batch.lead.plan), problem.direction
+
+        def usual() -> float:
+            return float(np.quantile([body.rate for body in bodies], USUAL_RATE))
+
+        for stretch in stretches(pieces, usual, LOOKS_TOGETHER):
+            t0, t1 = stretch.ends
+            run = BatchRun(batch.over(t0, t1, sign * np.unique(sign * stretch.looks)), start, None, begin=midway)
             run.run()
             part = run.ensemble(0)
             going = np.ones(len(bodies), dtype=bool)
@@ -143,7 +148,7 @@ class WatchedRunner:
             if not left.size:
                 break
             bodies, start = [bodies[k] for k in left.tolist()], start.some(left)
-            memory = None if stretch.t1 in problem.torque.breakpoints else part.memory[left]
+            memory = None if t1 in problem.breakpoints else part.memory[left]
             last_states = part.last_quaternion[left], part.last_momentum[left]
             midway = Midway(*last_states, memory, part.last_state[left])
         for body in bodies:
@@ -202,7 +207,7 @@ class _WatchedBody(NamedTuple):
     @property
     def rate(self) -> float:
         """The rate at the last look."""
-        w = self.watch.body.rate(self.watch.last.m)
+        w = self.watch.body.rate(self.watch.last.m, self.watch.last.t)
         return math.sqrt(float(w @ w))
 
     def look(self, looks: Looks) -> bool:
@@ -218,33 +223,6 @@ class _WatchedBody(NamedTuple):
             for k, t in self.watch.unresolved.items():
                 self.unresolved.setdefault(k, t)
         return stop is not None
-
-
-class _BatchStretch(NamedTuple):
-    """A stretch of the span, and the times in it at which all bodies are looked at."""
-
-    t0: float
-    t1: float
-    times: Floats
-
-
-def _stretches(pieces: list[Segment], bodies: list[_WatchedBody]) -> Iterator[_BatchStretch]:
-    """Yields the stretches of a run, each when the one before has been looked at."""
-    total, before = sum(piece.steps for piece in pieces), 0
-    for piece in pieces:
-        first, sign = 0, math.copysign(1.0, piece.h)
-        while first < piece.steps:
-            turn = abs(piece.h) * float(np.quantile([body.rate for body in bodies], USUAL_RATE))
-            finer = max(1, math.ceil(turn / FINEST_TURN_RADIANS), math.ceil(LEAST_LOOKS / total))
-            finer = min(finer, LOOKS_TOGETHER)
-            beyond = min(piece.steps, first + max(1, LOOKS_TOGETHER // finer))
-            grid = piece.t0 + np.arange(first, beyond + 1, dtype=np.float64) * piece.h
-            if beyond == piece.steps:
-                grid[-1] = piece.t1
-            looks = looks_in(grid, finer, before + first)
-            yield _BatchStretch(float(grid[0]), float(grid[-1]), sign * np.unique(sign * looks))
-            first = beyond
-        before += piece.steps
 
 
 # --- what was found ------------------------------------------------------------------------------------------------

@@ -141,6 +141,7 @@ class Pairs:
         plan = Plan(_with(name, tolerance), task.problem.span / least)
         given = (task.starts, task.survey, task.threads, task.on_compile)
         made = self.like[name] = Batch(task.problem, plan, *given, like=self.like.get(name))
+        made.most_steps = task.most_steps
         return made
 
     def found(self) -> Growth | None:

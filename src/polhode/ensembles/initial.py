@@ -36,6 +36,13 @@ class Bodies:
     moments: Floats
     given_rotors: Floats | None = None
     """Rotors apart from the bodies, one for all or a row for each; None: the bodies have theirs, if any."""
+    t_start: float = 0.0
+    """The time of the start, at which bodies that change have the rates that are given."""
+
+    @property
+    def changes(self) -> bool:
+        """Whether the bodies change with time."""
+        return any(b.changes for b in self.listed)
 
     @property
     def count(self) -> int:
@@ -56,11 +63,14 @@ class Bodies:
         )
         if self.count == 1:
             return replace(self, given_rotors=rotors)
-        return Bodies(tuple(self.listed[k] for k in which) if self.listed else (), self.moments[which], rotors)
+        listed = tuple(self.listed[k] for k in which) if self.listed else ()
+        return replace(self, listed=listed, moments=self.moments[which], given_rotors=rotors)
 
     def part(self, first: int, beyond: int) -> Bodies:
         """Returns the bodies from number `first` up to, but not including, `beyond`; rotors are given apart."""
-        return self if self.count == 1 else Bodies(self.listed[first:beyond], self.moments[first:beyond])
+        return self if self.count == 1 else Bodies(
+            self.listed[first:beyond], self.moments[first:beyond], t_start=self.t_start
+        )  # fmt: skip
 
     @cached_property
     def axes(self) -> Floats | None:
@@ -96,9 +106,13 @@ class Bodies:
         """Returns momenta (bodies, times, 3) without those of rotors."""
         return momentum if self.rotors is None else momentum - self.rotors[:, None, :]
 
-    def rates(self, momentum: Floats) -> Floats:
-        """Returns the rates (bodies, times, 3) of such momenta, in the users' axes."""
+    def rates(self, momentum: Floats, t: Any = None) -> Floats:
+        """Returns the rates (bodies, times, 3) of such momenta, in the users' axes; without times at the start."""
         momentum = self.own_momentum(momentum)
+        if self.changes:
+            when = [self.t_start] if t is None else t
+            tensors = np.array([b.at_times(when) for b in self.listed])
+            return np.asarray(np.linalg.solve(tensors, momentum[..., None])[..., 0])
         if self.axes is None:
             rates: Floats = momentum / self.moments[:, None, :]
             return rates
@@ -107,13 +121,21 @@ class Bodies:
         return np.asarray(principal @ axes.transpose(0, 2, 1))
 
     def momentum(self, rates: Floats, n: int) -> Floats:
-        """Returns the angular momentum I w of every body, with that of its rotor."""
-        if all(b.aligned for b in self.listed):
+        """Returns the angular momentum I w of every body at the start, with that of its rotor."""
+        if self.changes:
+            momentum = (np.array([b.at_times(self.t_start) for b in self.listed]) @ rates[..., None])[..., 0]
+        elif all(b.aligned for b in self.listed):
             momentum = rates * self.moments
         else:
             x, y, z = self.tensors.transpose(1, 0, 2)  # as in `Body.momentum`, to the bit
             momentum = rates[:, :1] * x + rates[:, 1:2] * y + rates[:, 2:] * z
         return np.broadcast_to(momentum if self.rotors is None else momentum + self.rotors, (n, 3))
+
+    def parameter_rows(self, torque: Torque) -> Floats:
+        """The parameters of a torque on each body, one row for all or a row for each."""
+        if self.changes:
+            return np.array([list(torque.parameters(b)) for b in self.listed]).reshape(len(self.listed), -1)
+        return torque.parameter_rows(self.tensors, self.rotors)
 
     @property
     def tensors(self) -> Floats:
@@ -131,6 +153,8 @@ def _bodies(body: Any) -> Bodies:
     if hasattr(body, "__len__") and len(body) == 0:
         raise ValueError(f"{_KINDS_OF_BODY}: there is no body in {body!r}")
     if isinstance(body, Sequence) and all(isinstance(b, Body) for b in body):
+        if any(b.changes for b in body) and any(b.breakpoints != body[0].breakpoints or not b.changes for b in body):
+            raise ValueError("bodies that change run together if their tensors jump or bend at the same times")
         return Bodies(tuple(body), np.array([b.moments for b in body]))
     if isinstance(body, Sequence) and any(isinstance(b, Body) for b in body):
         raise TypeError("body must be a list of nothing but Bodies, or an array of principal moments")
@@ -239,23 +263,6 @@ def _parameters(name: str, value: Any) -> Floats:
     return checks.array(name, value, shape)
 
 
-def _quaternions(name: str, attitude: Any) -> Floats:
-    if hasattr(attitude, "as_quat"):
-        q = np.atleast_2d(np.asarray(attitude.as_quat(), dtype=np.float64))
-        return q[:, [3, 0, 1, 2]]
-    shape = checks.shape_of(name, attitude)
-    if len(shape) < 2 or shape == (3, 3):
-        return checks.quaternion(name, attitude)[None, :]
-    if len(shape) == 3:
-        return np.array([checks.quaternion(f"{name}[{k}]", matrix) for k, matrix in enumerate(attitude)])
-    q = _stack(name, attitude, 4)
-    w, x, y, z = columns(q == 0.0)
-    zero = w & x & y & z
-    if zero.any():
-        raise ValueError(f"{name}[{int(np.argmax(zero))}] must be a rotation, but the quaternion is zero")
-    return checks.given_unit(name, q)
-
-
 def read_states(name: str, value: Any, *, torque: Torque) -> Floats | None:
     """Checks the numbers that a torque carries at the start, and returns them with a row for each body.
 
@@ -277,7 +284,7 @@ AT_REST: Floats = np.zeros(3)
 """The rate for which it is asked whether a torque knows the numbers that it carries."""
 
 READERS = {
-    "body": _moments, "omega": _rows_of_three, "attitude": _quaternions, "parameters": _parameters,
+    "body": _moments, "omega": _rows_of_three, "attitude": checks.quaternions, "parameters": _parameters,
     "rotor": _rows_of_three,
 }  # fmt: skip
 """The functions that check given or drawn rows, by the name of the argument."""
@@ -371,7 +378,7 @@ class Start:
         if self.custom_parameters is not None:
             if isinstance(only := self.torques[0], SumTorque):
                 assert self.summand is not None
-                others = only.parameter_rows(tensors, rotors)
+                others = self.bodies.parameter_rows(only)
                 rows_of_all = np.array(np.broadcast_to(others, (self.count, others.shape[1])))
                 own = only.terms[list(only.parts).index(self.summand)].torque
                 assert isinstance(own, CustomTorque)
@@ -382,7 +389,7 @@ class Start:
             given = only.rows_with(given, tensors, rotors)
             return np.broadcast_to(given, (self.count, given.shape[1]))
         if len(self.torques) == 1:
-            shared = self.torques[0].parameter_rows(tensors, rotors)
+            shared = self.bodies.parameter_rows(self.torques[0])
             return np.broadcast_to(shared, (self.count, shared.shape[1]))
         if not any(t.reads_body for t in self.torques):
             body = self.bodies[0]
@@ -391,7 +398,9 @@ class Start:
             places = range(len(self.torques))
             of_each = [None if rotors is None else rotors[k % len(rotors) :][:1] for k in places]
             rows = [
-                t.parameter_rows(tensors[k % len(tensors) :][:1], of_each[k])[0].tolist()
+                list(t.parameters(self.bodies[k]))
+                if self.bodies.changes
+                else t.parameter_rows(tensors[k % len(tensors) :][:1], of_each[k])[0].tolist()
                 for k, t in enumerate(self.torques)
             ]
         for k, row in enumerate(rows):
@@ -506,6 +515,12 @@ class Starts:
             parts["body"], torques, parts["omega"], parts["attitude"], parts["parameters"], n, sown, part,
             parts["state"], parts["rotor"],
         )  # fmt: skip
+
+    def beginning_at(self, t: float) -> Starts:
+        """Returns the same for a run that begins at a time, as bodies that change have to know."""
+        if isinstance(self.bodies, Draws) or not self.bodies.changes:
+            return self
+        return replace(self, bodies=replace(self.bodies, t_start=t))
 
     def for_span(self, t0: float, t1: float) -> Starts:
         """Returns the same with torques for a run between two times."""

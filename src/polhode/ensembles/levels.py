@@ -8,10 +8,12 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 
+from polhode.accuracy.character import character
 from polhode.accuracy.choice import LONG_RUN_STEPS, Candidate
 from polhode.accuracy.estimate import (
     ROUND_OFF_OF_GYROSTATS,
@@ -30,6 +32,7 @@ from polhode.accuracy.estimate import (
     unlocated,
     where_errors_grow,
 )
+from polhode.accuracy.pace import MOST_DRY_STEPS, MOST_STEPS
 from polhode.accuracy.policy import POLICY
 from polhode.accuracy.refinement import History, Search, TryResults, steps_at
 from polhode.ensembles.batch import Batch, BatchRun, Survey, efforts, run_batch
@@ -62,6 +65,11 @@ class ToleranceTask:
     def span(self) -> float:
         """The length of the span, in s."""
         return abs(self.problem.span)
+
+    @cached_property
+    def most_steps(self) -> float:
+        """The steps that adapt with which a body is given up."""
+        return MOST_DRY_STEPS if character(self.problem).dry else MOST_STEPS
 
     @property
     def times(self) -> Floats:
@@ -180,6 +188,7 @@ class Levels:
             given = (task.starts, task.survey, task.threads, task.on_compile)
             plan = self.plan(level, to_round_off)
             fine = Batch(task.problem, plan, *given, packed=packed, like=self.like)
+            fine.most_steps = task.most_steps
             coarser = [
                 self._coarser(fine, level, to_round_off, k) for k in range(1, 1 + companions(task.problem, plan.method))
             ]
@@ -364,9 +373,9 @@ class ManyBodies:
             d = np.where(sound[some], distance_of(run, some, rows, other, fastest[some]), 0.0)
             apart[some] = np.maximum(apart[some], d)
 
-        everyone = np.arange(part.count)
         for k, coarse in enumerate(coarser):
-            compare(self.levels.apart_between_bends(coarse, run), everyone, second=k > 0)
+            if sound.any():
+                compare(self.levels.apart_between_bends(coarse, run), np.flatnonzero(sound), second=k > 0)
         if self.share_alone is None:
             self.share_alone = max(batch.share_alone for batch in (fine, *coarser))
         rounding, left = candidate.unseen(fine.lead.plan.method, n)
@@ -431,7 +440,7 @@ def rates_of(part: Start, fastest: Floats) -> Floats:
     m, moments = part.momentum, columns(part.bodies.moments)
     w = part.bodies.rates(m[:, None, :])[:, 0]
     high, low = 1.0 / least(moments), 1.0 / greatest(moments)
-    if part.bodies.rotors is not None:  # the motion itself will say more
+    if part.bodies.rotors is not None or part.bodies.changes:  # the motion itself will say more
         return np.asarray(np.fmax(np.sqrt(dots(w, w)), fastest))
     free = (high + low) * dots(w, m) - high * low * dots(m, m)
     return np.asarray(np.fmax(np.sqrt(np.maximum(free, 0.0)), fastest))
@@ -442,7 +451,7 @@ def _may_grow(part: Start, run: Ensemble, rows: Any, apart: Floats) -> Any:
 
     `apart` has the distances of runs and companions.
     """
-    if part.bodies.rotors is not None:
+    if part.bodies.rotors is not None or part.bodies.changes:
         return apart < ROUND_OFF_OF_GYROSTATS
     momenta = np.concatenate([part.momentum[:, None], run.momentum[:, rows]], axis=1)
     return np.broadcast_to(comes_near_separatrix(part.bodies.moments, momenta, part.bodies.frames), part.count)

@@ -87,6 +87,8 @@ def start_attributes(start: Start) -> dict[str, Any]:
         "torque_records": json.dumps(torques),
         "bodies_are_listed": int(bool(bodies.listed)),
     }
+    for k, body in enumerate(bodies.listed):
+        about |= {f"{name}_{k}": numbers for name, numbers in body.pieces.items()}
     if any(body.name for body in bodies.listed):
         about["body_names"] = json.dumps([body.name for body in bodies.listed])
     if start.custom_parameters is not None:
@@ -192,8 +194,10 @@ def _read_bodies(tensors: Floats, a: dict[str, Any]) -> Bodies:
     if not int(a["bodies_are_listed"]):
         return Bodies((), np.array(np.diagonal(tensors, axis1=1, axis2=2)))
     names = json.loads(str(a["body_names"])) if "body_names" in a else [None] * len(tensors)
-    listed = tuple(Body(i, name=n, allow_unphysical=True) for i, n in zip(tensors, names, strict=True))
-    return Bodies(listed, np.array([body.moments for body in listed]))
+    own = [{name.rpartition("_")[0]: a[name] for name in a if name.endswith(f"_{k}")} for k in range(len(names))]
+    given = zip(tensors, own, names, strict=True)
+    listed = tuple(Body.of_record(i.reshape(-1), pieces, name=n, rotor=None) for i, pieces, n in given)
+    return Bodies(listed, np.array([body.moments for body in listed]), t_start=float(a["t_start"]))
 
 
 def with_functions(start: Start, given: Torque, t_span: tuple[float, float]) -> Start:

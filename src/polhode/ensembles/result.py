@@ -15,7 +15,6 @@ from typing import TYPE_CHECKING, Any, SupportsIndex
 import numpy as np
 
 from polhode.attitudes import WithAttitudes
-from polhode.compiler import all_rows_at_once, program
 from polhode.ensembles.initial import Start
 from polhode.ensembles.record import (
     FORMAT,
@@ -33,19 +32,17 @@ from polhode.ensembles.record import (
 )
 from polhode.files.tables import Column, beside, columns_of, dataframe, write_csv, write_parquet
 from polhode.kernels.algebra.quat import to_space
-from polhode.kernels.loop.drive import potential_of_many
 from polhode.kernels.states import STATE
 from polhode.kernels.status import Status
 from polhode.kernels.types import Depends
 from polhode.problem import Plan, Problem, Stats
 from polhode.solution import (
-    FEW_ROWS,
-    INTERPRETED_ROWS,
     Solution,
     assemble,
     attributes_of,
     blaming_potential,
     checked_contents,
+    potentials,
     read_quantities,
     table_columns,
 )
@@ -220,7 +217,7 @@ class Ensemble(WithAttitudes):
     @cached_property
     def omega(self) -> Floats:
         """(bodies, times, 3): angular velocity in body axes, rad/s."""
-        return self.start.bodies.rates(self.momentum)
+        return self.start.bodies.rates(self.momentum, self.t)
 
     @cached_property
     def attitude(self) -> Rotation:
@@ -275,6 +272,8 @@ class Ensemble(WithAttitudes):
         if why := unavailable("energy_error", self.problem.torque):
             raise AttributeError(why)
         start = self.start
+        if start.bodies.changes:
+            raise AttributeError("energy_error: the bodies change with time, and their energy with them")
         with np.errstate(over="ignore", invalid="ignore"):  # bodies that blew up may be near the largest number
             bodies, m_start = self.start.bodies, start.momentum[:, None, :]
             kinetic_start = 0.5 * dots(bodies.rates(m_start), bodies.own_momentum(m_start))
@@ -301,27 +300,11 @@ class Ensemble(WithAttitudes):
             return np.asarray(size / _scale(np.sqrt(dots(m_start, m_start)), lengths))
 
     def _potential(self, t: Floats, q: Floats) -> Floats:
-        """The potential energy at attitudes (bodies, times, 4)."""
-        potential, start = self.problem.torque.potential_kernel, self.start
-        if potential is None:
-            return np.full(q.shape[:2], np.nan)
-        if self.problem.torque.depends is Depends.NOTHING:
-            return np.where(np.isnan(q[..., 0]), np.nan, 0.0)
+        """The potential energy at attitudes (bodies, times, 4); NaN where these are."""
         unknown = np.isnan(q[..., 0])
-        q = np.ascontiguousarray(np.where(unknown[..., None], start.quaternion[:, None, :], q))
-        fill, out = potential_of_many(potential), np.empty(q.shape[:2])
-        values = np.ascontiguousarray(start.parameters)
-        if out.size > INTERPRETED_ROWS:
-            fill = program(fill, "ppppiii", what=f"the potential of {self.problem.torque.name}")
-        elif out.size > FEW_ROWS:
-            p = tuple(values.T[:, :, None])
-            if (at_once := all_rows_at_once(potential, t[None, :], columns(q), p, out.shape)) is not None:
-                at_once[unknown] = np.nan
-                return at_once
+        known = np.where(unknown[..., None], self.start.quaternion[:, None, :], q)
         with blaming_potential(self.problem.torque.name):
-            fill(values.reshape(-1), t, q.reshape(-1), out.reshape(-1), values.shape[1], t.size, len(out))
-        out[unknown] = np.nan
-        return out
+            return np.where(unknown, np.nan, potentials(self.problem.torque, self.start.parameters, t, known))
 
     def each(self, name: str) -> Floats:
         """An array of every body's solution, such as "energy_error", stacked; NaN where a body had failed.

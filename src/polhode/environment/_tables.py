@@ -24,7 +24,7 @@ POWERS = np.linalg.inv(np.vander(NODES.astype(float), POINTS))
 
 
 class Source(Hashable, Protocol):
-    """What a table is filled from."""
+    """Source of the values of a table."""
 
     tolerance: float
 
@@ -39,7 +39,7 @@ class OrbitPolynomials:
         self.step, self.error = _interval(source, orbit)
         knots, coefficients = _pieces(source, orbit, self.step, t0, t1)
         self.numbers = packed(knots, coefficients)
-        """What kernels read."""
+        """The table as kernels take it."""
 
     @classmethod
     def of(cls, source: Source, orbit: Path, span: tuple[float, float] | None) -> "OrbitPolynomials":
@@ -99,7 +99,7 @@ def _pieces(source: Source, orbit: Path, step: float, t0: float, t1: float) -> t
     low, high = math.floor(t0 / step) - BEYOND, math.ceil(t1 / step) + BEYOND
     nodes = np.arange(low + NODES[0], high + NODES[-1], dtype=np.float64) * step
     first, last = orbit.span
-    known = (nodes >= first) & (nodes <= last)  # a table of positions ends: what is beyond is not looked at
+    known = (nodes >= first) & (nodes <= last)  # a table of positions ends: times beyond it are ignored
     rows = source.rows(orbit, nodes[known])
     rows = _extended(known, rows)
     windows = np.lib.stride_tricks.sliding_window_view(rows, POINTS, axis=0)  # (pieces, 3, points)

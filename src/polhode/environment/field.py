@@ -3,20 +3,20 @@
 import math
 from abc import abstractmethod
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from datetime import timedelta
 from functools import lru_cache
-from typing import Any, Literal, Self
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 
 from polhode.environment._tables import OrbitPolynomials, check_table_span, on_earth
-from polhode.environment.model import Model
+from polhode.environment.model import Model, Spanned
 from polhode.environment.orbit import Path
 from polhode.environment.planet import EARTH_RATE, checked_date, date_of, days_since_2000, sidereal_angle
 from polhode.kernels.algebra.trig import sine_cosine
 from polhode.kernels.algebra.vec import combine, dot
-from polhode.kernels.algebra.vector_table import LookedUp, made_once, table_at
+from polhode.kernels.algebra.vector_table import LookedUp, table_at
 from polhode.kernels.codegen import function
 from polhode.kernels.ops import section
 from polhode.kernels.types import Vec3
@@ -65,7 +65,7 @@ def _dipole_along(position: Callable[[float, Any], Vec3], count: int) -> VectorK
     return made
 
 
-class Field(Model, LookedUp):
+class Field(Spanned, Model, LookedUp):
     """A magnetic field along an orbit. Models of it are such.
 
     Among the parameters of a torque it is a table: `table_at(p[k], t)` is the flux density at a time, in space axes.
@@ -74,8 +74,8 @@ class Field(Model, LookedUp):
     orbit: Path
     tolerance = 1e-10
     """The error of a table of it, as a share of the field."""
-    span: tuple[float, float] | None = None
-    """The times for which it is in a table, in rising order; None: they are not known yet."""
+    breakpoints: ClassVar[tuple[float, ...]] = ()
+    """The times at which it jumps: none."""
 
     @property
     @abstractmethod
@@ -95,27 +95,12 @@ class Field(Model, LookedUp):
         """The table for a run between two times, if the model has one."""
         return None
 
-    def for_span(self, t0: float, t1: float) -> Self:
-        """Returns the same field with a table for a run between two times."""
-        made = replace(self)  # type: ignore[type-var]  # every model is a dataclass
-        made._settle(span=(min(t0, t1), max(t0, t1)))
-        return made
-
     @property
     def handle(self) -> float:
         """The parameter by which kernels find its table, as long as this object lives; 0.0 before `for_span`."""
         if self.span is None:
             return 0.0
-        return made_once(self, "_table", lambda: OrbitPolynomials.of(self, self.orbit, self.span)).handle
-
-    def __getstate__(self) -> dict[str, Any]:
-        """Leaves out the table, which is made again."""
-        return {name: value for name, value in self.__dict__.items() if name != "_table"}
-
-    @property
-    def breakpoints(self) -> tuple[float, ...]:
-        """None: fields are smooth."""
-        return ()
+        return self._kept(lambda: OrbitPolynomials.of(self, self.orbit, self.span)).handle
 
     @property
     def knots(self) -> tuple[float, ...]:
@@ -142,7 +127,7 @@ class Field(Model, LookedUp):
 
     @abstractmethod
     def rows(self, orbit: Path, times: Floats) -> Floats:
-        """Returns the flux density in T, in space axes, at these times."""
+        """The flux density in T, in space axes, at these times."""
 
 
 @dataclass(frozen=True)
@@ -189,7 +174,7 @@ class DipoleField(Field):
         return DIPOLE_NUMBERS + len(self.orbit.numbers)
 
     def numbers(self, table: OrbitPolynomials | None) -> tuple[float, ...]:
-        """What `dipole_field` reads, and the orbit."""
+        """Parameters of `dipole_field`, and the orbit."""
         k = self.equatorial_field * self.reference_radius**3
         if self.date is None:
             return (k, 0.0, 0.0, 0.0, 1.0, *self.orbit.numbers)
@@ -198,7 +183,7 @@ class DipoleField(Field):
         return (k, angle, EARTH_RATE, math.cos(latitude), math.sin(latitude), *self.orbit.numbers)
 
     def rows(self, orbit: Path, times: Floats) -> Floats:
-        """Returns the flux density in T, in space axes, at these times."""
+        """The flux density in T, in space axes, at these times."""
         p, kernel = np.array(self.numbers(None)), self.vector_kernel
         return np.array([kernel(t, p) for t in times.tolist()])
 

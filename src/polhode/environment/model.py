@@ -1,14 +1,13 @@
-"""What orbits, fields, the Sun and the air have in common: a scenario file can write them as tables."""
+"""Base class of orbits, fields, the Sun and the air, which scenario files write as tables."""
 
 import inspect
 from abc import ABC
 from collections.abc import Callable
-from dataclasses import fields
+from dataclasses import fields, replace
 from typing import Any, Self
 
+from polhode.kernels.algebra.vector_table import Made, made_once
 from polhode.support import checks
-
-"""The extra of polhode that brings the packages of fields and densities."""
 
 
 class Model(ABC):
@@ -69,6 +68,30 @@ class Model(ABC):
         """Checks that the field `model` has the name of the class, which is all that it may say."""
         if self.model != type(self).__name__:
             raise ValueError(f"model must be {type(self).__name__!r}, not {self.model!r}")
+
+
+class Spanned:
+    """What must know the times of a run, for a table or for its breakpoints; its fields do not change by that."""
+
+    span: tuple[float, float] | None = None
+    """The times of the run, in rising order; None: they are not known yet."""
+
+    def for_span(self, t0: float, t1: float) -> Self:
+        """The same for a run between two times. Tables are made when they are first needed."""
+        made = replace(self)  # type: ignore[type-var]  # all of these are dataclasses
+        object.__setattr__(made, "span", (min(t0, t1), max(t0, t1)))
+        return made
+
+    def _kept(self, make: Callable[[], Made]) -> Made:
+        """The table: its address is among the parameters, and valid as long as this object lives.
+
+        It is made once. Another one in its place, though equal, would leave runs with the address of the first.
+        """
+        return made_once(self, "_table", make)
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Leaves out the table, which is made again."""
+        return {name: value for name, value in self.__dict__.items() if name != "_table"}
 
 
 class ReadBy:

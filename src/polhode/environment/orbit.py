@@ -12,14 +12,7 @@ import numpy as np
 
 from polhode.environment.model import Model, rows_of_three
 from polhode.environment.planet import EARTH_MU, EARTH_RADIUS
-from polhode.kernels.algebra.kepler import (
-    NUMBERS,
-    State6,
-    eccentric_anomaly,
-    kepler_state,
-    position,
-    reduced,
-)
+from polhode.kernels.algebra.kepler import NUMBERS, State6, eccentric_anomaly, kepler_state, position, reduced
 from polhode.kernels.algebra.vec import cross
 from polhode.kernels.algebra.vector_table import handle_of, made_once, packed, table_at
 from polhode.kernels.types import Vec3
@@ -72,6 +65,9 @@ class Path(Model):
     @abstractmethod
     def period(self) -> float:
         """The period in s; of a table, that of a circular orbit at the median distance."""
+
+    breakpoints: ClassVar[tuple[float, ...]] = ()
+    """The times at which the position jumps: none."""
 
     @property
     def knots(self) -> tuple[float, ...]:
@@ -283,7 +279,7 @@ class Orbit(Path):
 
     @cached_property
     def numbers(self) -> tuple[float, ...]:
-        """What `kepler_state` reads."""
+        """Parameters of `kepler_state`."""
         a, e = self.semi_major_axis, self.eccentricity
         b = a * math.sqrt((1.0 - e) * (1.0 + e))
         p, q = self._axes

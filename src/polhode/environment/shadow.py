@@ -14,7 +14,7 @@ HALVINGS = 60
 """Each halves the interval in which a crossing lies: the last digits of the time are reached."""
 GOLDEN = 0.6180339887498949
 DIP_STEPS = 40
-"""Steps of a golden section: they make an interval 2e8 times shorter. Nearer to a minimum nothing can be told apart."""
+"""Steps of a golden section: they make an interval 2e8 times shorter. Round-off hides anything nearer to a minimum."""
 
 
 def ray_of(sun: Any) -> tuple[Any, tuple[float, ...]]:

@@ -58,7 +58,7 @@ class Sun(Model):
 
     @property
     def numbers(self) -> tuple[float, ...]:
-        """What `sun_ray` reads."""
+        """Parameters of `sun_ray`."""
         days = days_since_2000(self.date)
         return (
             math.radians((280.460 + 0.9856474 * days) % 360.0), math.radians(0.9856474) / DAY_SECONDS,

@@ -164,7 +164,7 @@ class Evaluator:
 
     def values(self, looks: "Looks", body: Any) -> EventValues:
         """Returns the values at states given by rows; with arrays in one call, if the function can take them."""
-        t, w, z = looks.t, body.rate(looks.m), looks.z
+        t, w, z = looks.t, body.rate(looks.m, looks.t), looks.z
         q = looks.q / np.sqrt(np.einsum("ij,ij->i", looks.q, looks.q))[:, None]
         if self.takes_arrays and t.size >= TOGETHER:
             g = self._together(t, q, w, z)
@@ -205,13 +205,13 @@ class Evaluator:
     def value(self, row: "EventRow", body: Any) -> float:
         """Returns the value at one state."""
         unit = row.q / math.sqrt(float(row.q @ row.q))
-        state = self.event.seen(unit, body.rate(row.m), row.z)
+        state = self.event.seen(unit, body.rate(row.m, row.t), row.z)
         return self.event.value(row.t, *(tuple(x.tolist()) for x in state))
 
     def noise(self, row: "EventRow", body: Any, g: Floats) -> float:
         """Returns what changes of the last digits of time and state, or of values like these, do to a function."""
         eps, event = 2.0**-52, self.event
-        q, w = row.q / math.sqrt(float(row.q @ row.q)), body.rate(row.m)
+        q, w = row.q / math.sqrt(float(row.q @ row.q)), body.rate(row.m, row.t)
         size = math.sqrt(float(w @ w))
 
         def at(t: float, q: Floats, w: Floats, z: Floats) -> float:
@@ -483,7 +483,7 @@ class Watch:
     def _parts(self, looks: Looks) -> Any:
         """Returns the number of parts into which each interval between two looks is to be cut, by the turn in it."""
         dt = np.abs(np.diff(looks.t))
-        w = self.body.rate(looks.m)
+        w = self.body.rate(looks.m, looks.t)
         rate = np.sqrt(np.einsum("ij,ij->i", w, w))
         lengths = np.sqrt(np.einsum("ij,ij->i", looks.q, looks.q))
         along = np.abs(np.einsum("ij,ij->i", looks.q[1:], looks.q[:-1])) / (lengths[1:] * lengths[:-1])

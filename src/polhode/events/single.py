@@ -1,7 +1,7 @@
 """Runs of one body that are watched for events."""
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
@@ -40,17 +40,6 @@ BLOCK = 1 << 14
 """The number of looks whose rows are in memory at once."""
 
 
-class _RunStretch(NamedTuple):
-    """A stretch of the run whose rows are in memory at once: the times at which events are evaluated, and the times
-    among them that the user wants."""
-
-    t0: float
-    t1: float
-    steps: int
-    times: Floats
-    wanted: Floats
-
-
 def looks_in(grid: Floats, finer: int, first: int) -> Floats:
     """Returns the times of looks: the points of a grid, `finer` - 1 others in each step, and now and then a probe.
 
@@ -61,6 +50,42 @@ def looks_in(grid: Floats, finer: int, first: int) -> Floats:
     k = np.arange(-first % PROBE_EVERY, times.size - 1, PROBE_EVERY)
     place = 0.2 + 0.6 * np.modf((first + k) // PROBE_EVERY * GOLDEN)[0]
     return np.concatenate([times, times[k] + place * (times[k + 1] - times[k])])
+
+
+class RunStretch(NamedTuple):
+    """A stretch of a run whose rows are in memory at once."""
+
+    before: int
+    """The steps before it."""
+    grid: Floats
+    """The grid points, its ends included."""
+    looks: Floats
+    """The times at which events are evaluated; there may be equal ones."""
+
+    @property
+    def ends(self) -> tuple[float, float]:
+        """The times of its ends."""
+        return float(self.grid[0]), float(self.grid[-1])
+
+
+def stretches(pieces: list[Segment], rate: Callable[[], float], most: int) -> Iterator[RunStretch]:
+    """Yields the stretches of a run with at most so many looks each, one when that before it has been looked at.
+
+    `rate` returns the rate at which bodies turn there: a first guess at how many looks there must be.
+    """
+    total, before = sum(piece.steps for piece in pieces), 0
+    for piece in pieces:
+        first = 0
+        while first < piece.steps:
+            finer = max(1, math.ceil(abs(piece.h) * rate() / FINEST_TURN_RADIANS), math.ceil(LEAST_LOOKS / total))
+            finer = min(finer, most)
+            beyond = min(piece.steps, first + max(1, most // finer))
+            grid = piece.t0 + np.arange(first, beyond + 1, dtype=np.float64) * piece.h
+            if beyond == piece.steps:
+                grid[-1] = piece.t1
+            yield RunStretch(before + first, grid, looks_in(grid, finer, before + first))
+            first = beyond
+        before += piece.steps
 
 
 def with_events(
@@ -130,37 +155,18 @@ class _WatchedRun:
         evaluators = [Evaluator(e) for e in events]
         self.watch = Watch(events, evaluators, problem.body, start, self.sign, earlier)
 
-    # --- where events are evaluated
+    def _rate(self) -> float:
+        """Returns the rate at the last look."""
+        w = self.problem.body.rate(self.watch.last.m, self.watch.last.t)
+        return math.sqrt(float(w @ w))
 
-    def _stretches(self, pieces: list[Segment]) -> Iterator[_RunStretch]:
-        """Yields the stretches of the run, each with the times at which events are evaluated, as they are wanted."""
-        total, before = sum(p.steps for p in pieces), 0
-        for piece in pieces:
-            first = 0
-            while first < piece.steps:
-                w = self.problem.body.rate(self.watch.last.m)  # a first guess: the motion itself will say more
-                turn = abs(piece.h) * math.sqrt(float(w @ w))
-                finer = max(1, math.ceil(turn / FINEST_TURN_RADIANS), math.ceil(LEAST_LOOKS / total))
-                finer = min(finer, BLOCK)
-                beyond = min(piece.steps, first + max(1, BLOCK // finer))
-                yield self._stretch(piece, first, beyond, finer, before, total)
-                first = beyond
-            before += piece.steps
-
-    def _stretch(self, piece: Segment, first: int, beyond: int, finer: int, before: int, total: int) -> _RunStretch:
-        k = np.arange(first, beyond + 1)
-        grid = piece.t0 + k * piece.h
-        if beyond == piece.steps:
-            grid[-1] = piece.t1
-        t0, t1, listed = float(grid[0]), float(grid[-1]), self.problem.times
-        if listed is None:
-            every, done = self.problem.every or 1, before + k
-            wanted = grid[(done % every == 0) | (done == total)]
-        else:
-            wanted = listed[(self.sign * listed >= self.sign * t0) & (self.sign * listed <= self.sign * t1)]
-        times = looks_in(np.asarray(grid, dtype=np.float64), finer, before + first)
-        times = self.sign * np.unique(self.sign * np.concatenate([times, wanted]))
-        return _RunStretch(t0, t1, beyond - first, times, wanted)
+    def _wanted(self, stretch: RunStretch, total: int) -> Floats:
+        """Returns the output times in a stretch of a run of so many steps."""
+        listed, (t0, t1) = self.problem.times, stretch.ends
+        if listed is not None:
+            return listed[(self.sign * listed >= self.sign * t0) & (self.sign * listed <= self.sign * t1)]
+        done = stretch.before + np.arange(stretch.grid.size)
+        return np.asarray(stretch.grid[(done % (self.problem.every or 1) == 0) | (done == total)])
 
     # --- the run
 
@@ -170,12 +176,14 @@ class _WatchedRun:
         part, stop, stats = None, None, Stats()
         failure: BaseException | None = None
         pieces = segments_of(problem, plan, begin.t)
-        later = sum(piece.steps for piece in pieces)
-        for stretch in self._stretches(pieces):
-            only_here = problem.replace(t_end=stretch.t1, times=stretch.times, every=None)
-            later -= stretch.steps
+        total = later = sum(piece.steps for piece in pieces)
+        for stretch in stretches(pieces, self._rate, BLOCK):
+            (t0, t1), wanted = stretch.ends, self._wanted(stretch, total)
+            times = self.sign * np.unique(self.sign * np.concatenate([stretch.looks, wanted]))
+            only_here = problem.replace(t_end=t1, times=times, every=None)
+            later -= stretch.grid.size - 1
             try:
-                run = Integration(only_here, plan, begin._replace(t=stretch.t0), self.progress, self.on_compile)
+                run = Integration(only_here, plan, begin._replace(t=t0), self.progress, self.on_compile)
                 plan = run.plan
                 run.steps_before, run.steps_after = stats.steps, later
                 part = run.solution()
@@ -183,8 +191,8 @@ class _WatchedRun:
                 if not isinstance(found := getattr(raised, "solution", None), Solution):
                     raise
                 part, failure = found, raised
-            memory = () if stretch.t1 in problem.torque.breakpoints else part.memory
-            begin = Begin(stretch.t1, part.last_quaternion, part.last_momentum, memory, part.last_state)
+            memory = () if t1 in problem.breakpoints else part.memory
+            begin = Begin(t1, part.last_quaternion, part.last_momentum, memory, part.last_state)
             stats = stats + part.stats
             try:
                 looks = Looks(part.t, part.quaternion, part.momentum, part.state)
@@ -194,7 +202,7 @@ class _WatchedRun:
                 stop = self.watch.look(looks, self._between)
             except BaseException as raised:  # by the user's function, or by Ctrl-C
                 failure = raised
-            self._keep(part, stretch.wanted, stop)
+            self._keep(part, wanted, stop)
             if stop is not None or failure is not None:
                 break
         assert part is not None
@@ -203,7 +211,7 @@ class _WatchedRun:
         if failure is None:
             whole = replace(whole, message=f"reached t = {whole.t_last:.12g} in {stats.steps} steps")
         if stop is not None:
-            whole = self._stopped(whole, stop, stretch.t0, part.stats.steps)
+            whole = self._stopped(whole, stop, t0, part.stats.steps)
         whole = replace(whole, events=tuple(self._of(whole, k) for k in range(len(self.events))))
         self._warn()
         stopped_before = stop is not None and isinstance(failure, SimulationFailed | SimulationInterrupted)

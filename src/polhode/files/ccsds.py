@@ -1,4 +1,4 @@
-"""What CCSDS attitude messages mean: `read_aem` and `read_apm`.
+"""Reading CCSDS attitude messages: `read_aem` and `read_apm`.
 
 The standard (CCSDS 504.0-B) has frames A and B. A quaternion that rotates A to B turns components in A into those in B
 when it is applied as q* v q. This is the quaternion from body to space axes where A is the space frame and B the body
@@ -710,7 +710,7 @@ _APM_KEYS: dict[str, dict[str, set[str]]] = {
 
 
 class _Part(NamedTuple):
-    """What a block of an APM says about attitude and rate of the body."""
+    """Attitude and rate of the body from one block of an APM."""
 
     frames: tuple[str, str]
     line: int

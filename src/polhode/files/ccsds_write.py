@@ -27,7 +27,7 @@ FEW_DIGITS, MANY_DIGITS = 9, 12
 
 @dataclass(frozen=True)
 class Written:
-    """What was written: how many rows and segments, and how well they can be interpolated."""
+    """Summary of a written file: rows, segments, and the error of interpolation."""
 
     rows: int
     segments: int
@@ -142,7 +142,11 @@ def write_apm(
     name, identity = _text("object_name", object_name), _text("object_id", object_id)
     head = _head("APM", originator)
     if t is None:
-        when, q, w = solution.t_last, solution.last_quaternion, solution.body.rate(solution.last_momentum)
+        when, q, w = (
+            solution.t_last,
+            solution.last_quaternion,
+            solution.body.rate(solution.last_momentum, solution.t_last),
+        )
     else:
         when = checks.number("t", t)
         there = solution.at([when])

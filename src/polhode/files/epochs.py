@@ -48,7 +48,7 @@ class Instant:
 
     @classmethod
     def given(cls, epoch: Any, system: str) -> Instant:
-        """What a user means: a text, an instant in any system, or a Time of astropy."""
+        """Convert a text, an instant in any time system, or a Time of astropy."""
         system = checked_system(system)
         if isinstance(epoch, Instant):
             return epoch.to(system)
@@ -80,7 +80,7 @@ class Instant:
         return (self.picoseconds - other.to(self.system).picoseconds) / PS
 
     def to(self, system: str) -> Instant:
-        """The same instant in another time system; between TDB and the others to 0.04 ms."""
+        """This instant in another time system; between TDB and the others to 0.04 ms."""
         system = checked_system(system)
         if system == self.system:
             return self

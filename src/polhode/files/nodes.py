@@ -101,7 +101,7 @@ def choose(solution: Solution, tolerance: float, linear: bool, *, chords: bool =
 
 def _trials(solution: Solution, tolerance: float, fastest: float, linear: bool) -> list[_Division]:
     low, high = sorted((solution.problem.t_start, solution.t_last))
-    inner = [t for t in solution.torque.breakpoints if low < t < high]
+    inner = [t for t in solution.problem.breakpoints if low < t < high]
     unit = 1000 if high - low > 1e-5 * (1 + len(inner)) else 1
     start = -(-picoseconds(low) // unit) * unit  # inwards, as there are no states outside of the run
     end = picoseconds(high) // unit * unit
@@ -308,7 +308,7 @@ def rows(solution: Solution, linear: bool) -> list[NodeSegment]:
     if (np.diff(t) <= 0).any():
         raise ValueError(f"the time {t[int(np.argmin(np.diff(t) > 0))]!r} stands there twice: ask for each time once")
     q = with_continuous_signs(q / lengths(q)[:, None])
-    bends = np.array([x for x in solution.torque.breakpoints if t[0] < x < t[-1]])
+    bends = np.array([x for x in solution.problem.breakpoints if t[0] < x < t[-1]])
     whole = _rows_between(solution, t, q, w, [], bends, linear)
     if not bends.size or whole[0].bound is None:
         return whole

@@ -73,7 +73,7 @@ class TorqueFromFile(Torque):
 
 
 def _numbers(torque: Torque, body: Body) -> dict[str, Any]:
-    """What can be kept of a torque without its functions."""
+    """The record of a torque without its functions."""
     numbers = {
         "parameters": [recorded(float(x)) for x in torque.kept_parameters(body)],
         "depends": torque.depends.value,

@@ -10,7 +10,7 @@ from polhode.files.netcdf import BadFile
 from polhode.support.arrays import Floats
 
 GAPS = ("", "nan", "na", "n/a", "null", "none", "-")
-"""What stands where a number is missing, in lower case."""
+"""Texts for a missing number, in lower case."""
 SHOWN_ROWS = 50
 """The last rows that show how many digits numbers have."""
 Wanted = Callable[[list[str]], Iterable[int]]

@@ -34,8 +34,9 @@ if TYPE_CHECKING:
 
 EPSILON = 2.0**-52
 
-NEGLIGIBLE = 1e-302
-"""A component of the rate smaller than this times the largest is replaced by zero: its inverse would overflow."""
+NEGLIGIBLE = 1e-285
+"""A component of the rate smaller than this times the largest is replaced by zero: its inverse would overflow, and the
+second half of its product with a moment would be lost."""
 MOST_INTERPRETED, MOST_INTERPRETED_STATES = 100, 1000
 """The motions that a call sets up, and the states that it evaluates, in plain Python if no compiled program is kept:
 they take 0.1 s, compilation takes 1.5 s. The program gives the same bits."""
@@ -60,7 +61,7 @@ _ROWS = ("_omega", "_quaternion", "_tensor", "_moments", "_axes", "_scale", "_no
 
 def has_closed_form(body: Body) -> bool:
     """Whether the closed form holds for this body: for its moments, and for its rotor if it has one."""
-    if float(body.moments.max()) > MOST_RATIO * float(body.moments.min()):
+    if body.changes or float(body.moments.max()) > MOST_RATIO * float(body.moments.min()):
         return False
     if not body.has_rotor:
         return True
@@ -161,6 +162,8 @@ class FreeMotion(Turning):
         bodies = list(body) if isinstance(body, Sequence | np.ndarray) else [body]
         if not all(isinstance(b, Body) for b in bodies):
             raise TypeError(f"body must be a polhode.Body or a sequence of them, not {body!r}: write Body({body!r})")
+        for b in bodies:
+            b.check_constant("the closed form")
         rates = _rates(omega)
         quaternions = _quaternions(attitude)
         stacks = {"body": not isinstance(body, Body), "omega": rates.ndim == 2, "attitude": quaternions.ndim == 2}

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 MODES = {"SAM": "short", "short-axis": "short", "LAM": "long", "long-axis": "long"}
 """The names of the modes, with the axis that the momentum circles."""
-LEAST_LOGARITHM, GREATEST_LOGARITHM = -690.0, 40.0
+LEAST_LOGARITHM, GREATEST_LOGARITHM = -650.0, 40.0
 """The ends between which the logarithm of the ratio of two components of the momentum is looked for: from as near to
 the separatrix as floats can say to a steady rotation."""
 HALVINGS = 72

@@ -141,6 +141,11 @@ def covariance(motion: FreeMotion, P0: Any, t: Any, by: str | Sequence[str]) -> 
     flat = times.reshape(-1)
     J = jacobian(motion, flat, asked, "space") @ root
     bend = np.array([_bend(motion, x, j[:3], root, asked) for x, j in zip(flat.tolist(), J, strict=True)])
+    return covariance_of(times, flat, J, bend)
+
+
+def covariance_of(times: Floats, flat: Floats, J: Floats, bend: Floats) -> Covariance:
+    """The covariance with the factors J at these times, unless the motion is too far from linear."""
     if bend.size and (worst := float(bend.max())) >= BENT:
         first = float(flat[int(np.argmax(bend >= min(worst, BROKEN)))])
         what = f"at t = {first:g} s the motion bends by {worst:.2g} of a standard deviation away from its tangent"
@@ -149,7 +154,7 @@ def covariance(motion: FreeMotion, P0: Any, t: Any, by: str | Sequence[str]) -> 
                 f"{what}, so that a covariance does not describe it: draw motions instead (polhode.samples), or take "
                 "an earlier time or a smaller P0"
             )
-        warnings.warn(f"{what}: standard deviations are good to about {worst:.0%}", UserWarning, stacklevel=3)
+        warnings.warn(f"{what}: standard deviations are good to about {worst:.0%}", UserWarning, stacklevel=4)
     matrix = J @ np.swapaxes(J, 1, 2)
     return Covariance(times, matrix.reshape(*times.shape, 6, 6), bend.reshape(times.shape))
 
@@ -189,6 +194,11 @@ def _checked(motion: FreeMotion, P0: Any, by: str | Sequence[str]) -> Floats:
     if "t" in asked:
         raise ValueError("the time is no uncertain number here: leave out 't'")
     k = sum(COLUMNS[name] for name in asked)
+    return root_of(P0, k)
+
+
+def root_of(P0: Any, k: int) -> Floats:
+    """A root of a covariance of k numbers, which is checked: its product with its transpose is P0."""
     P = checks.array("P0", P0, (k, k))
     size = float(np.abs(P).max())
     if float(np.abs(P - P.T).max()) > 1e-12 * size:

@@ -29,14 +29,14 @@ def _shared(head: str, text: str, names: tuple[tuple[str, type, Any], ...]) -> A
 
 def _made(head: str, text: str, names: dict[str, Any]) -> Any:
     scope = {"__name__": __name__, **names}
-    exec(_code(text, f"<{head}>"), scope)
+    exec(code_of(text, f"<{head}>"), scope)
     made = scope[head.partition("(")[0]]
     made.__text__ = text
     return made
 
 
 @lru_cache(maxsize=1024)
-def _code(text: str, name: str) -> CodeType:
+def code_of(text: str, name: str) -> CodeType:
     """Compiles the text once: every run has the same, and compiling it takes longer than the rest of a short run."""
     return compile(text, name, "exec")
 

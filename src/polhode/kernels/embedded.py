@@ -16,8 +16,8 @@ from polhode.kernels.algebra.dd import two_sum
 from polhode.kernels.algebra.quat import norm2, normalised
 from polhode.kernels.algebra.vec import dot, times
 from polhode.kernels.codegen import function, tuple_of, writer_of
-from polhode.kernels.gyrostat import rate_of
-from polhode.kernels.loop.drive import AT, COUNTERS, HARDLY, SETTING, load_gyrostat, load_setting
+from polhode.kernels.gyrostat import body_at, rate_of
+from polhode.kernels.loop.drive import AT, COUNTERS, HARDLY, SETTING, loader
 from polhode.kernels.ops import (
     all_of,
     beginning_at,
@@ -123,7 +123,8 @@ def attempt_of(pair: Pair, pull: Pull) -> Callable[..., tuple[State, Any, Any]]:
         for i in range(stages):
             store_state(k, STATE * i, slope(body, p, t + time[i] * h, moved(s, h, mixed(k, i, zero))))
         new, e = moved(s, h, mixed(k, stages, zero)), mixed(k, stages + 1, zero)
-        w, dw = rate_of(body, new.m), times(e.m, body.inverse)
+        now = body_at(body, p, t + h)
+        w, dw = rate_of(now, new.m), times(e.m, now.inverse)
         fastest = max(fastest, dot(w, w))
         error = (h * h) * (4.0 * norm2(e.q) + dot(dw, dw) / max(fastest, 1e-300))
         return State(normalised(new.q), new.m), error, fastest
@@ -199,7 +200,7 @@ load_memory, store_memory = tuple_of(MEMORY), writer_of(MEMORY)
 
 
 def _start(body: Inertia, p: Params, t: float, s: State) -> tuple[float, ...]:
-    w = rate_of(body, s.m)
+    w = rate_of(body_at(body, p, t), s.m)
     w2 = dot(w, w)
     return (0.0, FIRST_TURN / sqrt(max(w2, 1e-300)), w2, 0.0, 0.0, 0.0)
 
@@ -214,7 +215,7 @@ def _again(body: Inertia, p: Params, t: float, s: State, memory: Any) -> tuple[f
 
 
 def packed_steps(
-    pair: Pair, pull: Pull, load_values: Callable[[Any, int], Any], lanes: int, *, gyrostat: bool
+    pair: Pair, pull: Pull, load_values: Callable[[Any, int], Any], lanes: int, *, gyrostat: bool, changing: bool
 ) -> Callable[..., int]:  # fmt: skip
     """Returns the loop over bodies, with the arguments of `drive.loop_over_bodies`, for a body in each lane.
 
@@ -225,7 +226,7 @@ def packed_steps(
     attempt, judged = attempt_of(pair, pull), judged_by(pair)
     stages = len(pair.tableau.stages)
     numbers, each = STATE * stages, float(stages)
-    load = load_gyrostat if gyrostat else load_setting
+    load = loader(gyrostat=gyrostat, changing=changing)
     items = range(lanes)
     places = function("places(group, size)", [f"return ({''.join(f'group[{i}] * size, ' for i in items)})"], {})
     numbers_of = function(

@@ -1,4 +1,4 @@
-"""Gyrostats: bodies with a constant internal angular momentum g, so that m = I w + g.
+"""Gyrostats, with a constant internal angular momentum g, so that m = I w + g; and bodies that change with time.
 
 The rate is w = I^-1 (m - g), and m' = m x w + torque as for any body. Kernels are written once: `rate_of` and the like
 read g by `internal`, which is a constant zero where they are compiled for a body without a rotor, and costs nothing
@@ -7,17 +7,22 @@ there.
 The kinetic energy (m - g) . I^-1 (m - g) / 2 is that of the free body without a rotor, m . I^-1 m / 2, less m . I^-1 g
 but for a constant. The flow of this term is a turn at the constant rate -I^-1 g (`veer`), so splittings with the exact
 flow of a body without a rotor take gyrostats with one flow more.
+
+A body that changes has a tensor I(t) in place of I, which need not stay diagonal. Kernels ask for `body_at(body, p, t)`
+where they evaluate anything: a constant body is returned as it is, and costs nothing.
 """
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 
 from polhode.kernels.algebra.quat import advanced
 from polhode.kernels.algebra.rotation import exponential
 from polhode.kernels.algebra.vec import combine, cross, times
-from polhode.kernels.ops import internal, is_gyrostat
-from polhode.kernels.types import Gyrostat, Inertia, Params, State, Vec3
+from polhode.kernels.algebra.vector_table import tensor_at
+from polhode.kernels.ops import across, if_it_changes, internal, is_full, is_gyrostat, lane
+from polhode.kernels.types import Changing, Gyrostat, Inertia, Momentary, Params, State, Vec3
 from polhode.support.arrays import Floats
 
 
@@ -34,7 +39,40 @@ def body_of(moments: Sequence[float], inverses: Sequence[float], rotor: Sequence
 def rate_of(body: Inertia, m: Vec3) -> Vec3:
     """I^-1 (m - g): the rate of a body with the momentum m."""
     g = internal(body)
-    return times((m[0] - g[0], m[1] - g[1], m[2] - g[2]), body.inverse)
+    x, y, z = m[0] - g[0], m[1] - g[1], m[2] - g[2]
+    w = times((x, y, z), body.inverse)
+    if is_full(body):
+        a, b, c = across(body)
+        w = (w[0] + c * y + b * z, w[1] + c * x + a * z, w[2] + b * x + a * y)
+    return w
+
+
+def momentary(body: Changing, p: Params, t: float) -> Momentary:
+    """A body that changes, at a time; beside a jump of its tensor, on the side where the step is."""
+    t = min(max(t, p.window[0]), p.window[1])
+    (x, y, z), beside = tensor_at(body.table[0], body.table[1], t)
+    if lane(body.table[1], 0) == 0.0:
+        return Momentary((x, y, z), (1.0 / x, 1.0 / y, 1.0 / z), body.internal, beside, t)
+    a, b, c = beside
+    i, j, k = y * z - a * a, x * z - b * b, x * y - c * c
+    d, e, f = b * c - a * x, a * c - b * y, a * b - c * z
+    r = 1.0 / (x * i + c * f + b * e)
+    return Momentary((x, y, z), (r * i, r * j, r * k), body.internal, (r * d, r * e, r * f), t)
+
+
+def body_at(body: Any, p: Params, t: float) -> Any:
+    """The body at a time; one that does not change is returned as it is."""
+    return if_it_changes(momentary, body, p, t)
+
+
+def frozen_at(body: Any, p: Params, t: float) -> Any:
+    """The same as a gyrostat, for flows of principal axes that stay."""
+    return if_it_changes(_frozen, body, p, t)
+
+
+def _frozen(body: Changing, p: Params, t: float) -> Gyrostat:
+    now = momentary(body, p, t)
+    return Gyrostat(now.inertia, now.inverse, now.internal)
 
 
 def momentum_of(body: Inertia, w: Vec3) -> Vec3:

@@ -97,7 +97,7 @@ def read_only(x: Any) -> Any:
 @primitive
 def view(x: Any, n: int) -> Any:
     """The first n numbers at x as an array that cannot be written to."""
-    return read_only(x[:n])
+    return read_only(np.array(x[:n]) if isinstance(x, list) else x[:n])
 
 
 @primitive
@@ -169,13 +169,31 @@ def shaped_like(x: Any, v: Vec3) -> Any:
 @primitive
 def is_gyrostat(body: Any) -> bool:
     """Whether the body has a rotor; a constant when compiled."""
-    return len(body) == 3
+    return len(body) >= 3
+
+
+@primitive
+def across(body: Any) -> Vec3:
+    """The elements 23, 13 and 12 of the inverse tensor; constant zeros when compiled for principal axes."""
+    return body[3] if len(body) == 5 else (0.0, 0.0, 0.0)
+
+
+@primitive
+def is_full(body: Any) -> bool:
+    """Whether the inverse tensor has such elements; a constant when compiled."""
+    return len(body) == 5
+
+
+@primitive
+def if_it_changes(f: Callable[[Any, Any, float], Any], body: Any, p: Any, t: float) -> Any:
+    """Returns f(body, p, t) for a body that changes with time, and any other body as it is."""
+    return f(body, p, t) if len(body) == 4 else body
 
 
 @primitive
 def internal(body: Any) -> Vec3:
     """The internal angular momentum of the body; a constant zero when compiled for one without a rotor."""
-    return body[2] if len(body) == 3 else (0.0, 0.0, 0.0)
+    return body[2] if len(body) >= 3 else (0.0, 0.0, 0.0)
 
 
 # Many bodies at once. Compiled, a number may stand for several bodies, one in each lane of a vector register
@@ -189,9 +207,9 @@ def all_of(condition: Any) -> bool:
 
 
 @primitive
-def lane(x: float, i: int) -> float:
-    """The number in lane i."""
-    return x
+def lane(x: Any, i: int) -> float:
+    """The number in lane i, also of a row."""
+    return x[i] if hasattr(x, "__len__") else x  # type: ignore[no-any-return]
 
 
 @primitive
@@ -201,8 +219,8 @@ def from_lanes(numbers: tuple[float, ...]) -> float:
 
 
 @primitive
-def at_each_time(f: Callable[[Any, float], Vec3], x: Any, t: float) -> Vec3:
-    """The three numbers f(x, t); if t has lanes, f is called for one after the other."""
+def at_each_time(f: Callable[[Any, float], Any], x: Any, t: float, n: int) -> Any:
+    """The n numbers f(x, t), for a literal n; if t has lanes, f is called for one after the other."""
     return f(x, t)
 
 

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 from polhode.kernels.algebra.quat import derivative, norm2
 from polhode.kernels.algebra.vec import combine, cross
 from polhode.kernels.codegen import function
-from polhode.kernels.gyrostat import rate_of
+from polhode.kernels.gyrostat import body_at, rate_of
 from polhode.kernels.ops import fma
 from polhode.kernels.types import CarriedState, Inertia, Params, Pull, Quat, State, Vec3
 
@@ -24,6 +24,8 @@ LEAST_SHARE = 1e-6
 it may be nothing but round-off."""
 NO_ERROR = sys.float_info.max
 """The size of a carried number that has no error of its own, such as a count: others are not compared with it."""
+LIKE_THE_LARGEST = -1.0
+"""The size of a carried number whose errors are relative to the largest of all, as in the columns of a matrix."""
 
 Slope = Callable[[Inertia, Params, float, Any], Any]
 
@@ -103,8 +105,9 @@ def slope_of(pull: Pull) -> Callable[[Inertia, Params, float, State], State]:
     """The function that computes the time derivatives of quaternion and momentum."""
 
     def slope(body: Inertia, p: Params, t: float, s: State) -> State:
-        w = rate_of(body, s.m)
-        return State(derivative(s.q, w), combine(cross(s.m, w), 1.0, pull(body, p, t, s)))
+        now = body_at(body, p, t)
+        w = rate_of(now, s.m)
+        return State(derivative(s.q, w), combine(cross(s.m, w), 1.0, pull(now, p, t, s)))
 
     return slope
 
@@ -113,8 +116,9 @@ def _slope_of_carried(pull: Any) -> Slope:
     """The function that computes the time derivatives of quaternion, momentum and carried numbers."""
 
     def slope(body: Inertia, p: Params, t: float, s: CarriedState) -> CarriedState:
-        w = rate_of(body, s.m)
-        n, dz = pull(body, p, t, s)
+        now = body_at(body, p, t)
+        w = rate_of(now, s.m)
+        n, dz = pull(now, p, t, s)
         return CarriedState(derivative(s.q, w), combine(cross(s.m, w), 1.0, n), dz)
 
     return slope
@@ -190,8 +194,12 @@ def sizes_of(least: tuple[float, ...]) -> CarriedSizes:
     """
     places = range(len(least))
     tops = "".join(f"v[{i}], " for i, x in enumerate(least) if x != NO_ERROR)
-    each = "".join(f"max(v[{i}], {repr(x) if x > 0.0 else 'most'}), " for i, x in enumerate(least))
-    units = function("units(v)", [f"most = {LEAST_SHARE!r} * max({tops}0.0, 0.0)", f"return ({each})"], {})
+    each = "".join(
+        "whole, " if x == LIKE_THE_LARGEST else f"max(v[{i}], {repr(x) if x > 0.0 else 'most'}), "
+        for i, x in enumerate(least)
+    )
+    largest = [f"whole = max({tops}0.0, 0.0)", f"most = {LEAST_SHARE!r} * whole"]
+    units = function("units(v)", [*largest, f"return ({each})"], {})
     grown = function("grown(v, s)", [f"return ({''.join(f'max(v[{i}], abs(s.z[{i}])), ' for i in places)})"], {})
     of = function("of(memory)", [f"return ({''.join(f'memory[{3 + i}], ' for i in places)})"], {})
     ratios = ", ".join(f"abs(d.z[{i}]) / max(rtol * u[{i}], 1e-300)" for i in places)

@@ -50,6 +50,28 @@ class Gyrostat(NamedTuple):
     """The constant internal angular momentum, in principal axes."""
 
 
+class Changing(NamedTuple):
+    """A body that changes with time, as kernels see it; `momentary` in `kernels/gyrostat.py` has it at one time."""
+
+    inertia: Vec3
+    inverse: Vec3
+    internal: Vec3
+    table: tuple[float, float]
+    """The handle of the table of its tensor, and whether it is full: 0.0 if nothing is beside its diagonal."""
+
+
+class Momentary(NamedTuple):
+    """A body that changes, at one time."""
+
+    inertia: Vec3
+    inverse: Vec3
+    """The diagonal of the inverse tensor."""
+    internal: Vec3
+    across: Vec3
+    """The elements 23, 13 and 12 of the inverse tensor."""
+    t: float
+
+
 class Params(NamedTuple):
     """Numbers that only the torque reads, and two numbers for the method.
 
@@ -99,6 +121,8 @@ class Scales(NamedTuple):
     """The principal axis, from 1 to 3, about which the body is symmetric, for schemes that use it; 0: none."""
     gyrostat: bool = False
     """Whether the body has a rotor, a constant internal angular momentum."""
+    changing: bool = False
+    """Whether the body changes with time."""
     form: int | None = None
     """The index of the form of a scheme that computes the points of a step together; None: the plain form."""
     carried: tuple[float, ...] = ()
@@ -147,5 +171,7 @@ class BoundStep(NamedTuple):
     """The number of numbers in a state that belong to the torque."""
     gyrostat: bool = False
     """Whether the body is a `Gyrostat`."""
+    changing: bool = False
+    """Whether the body is one that changes with time."""
     sample: "Callable[[Inertia, Params, float, Any], Any] | None" = None
     """For a torque that is sampled: returns the state with what is held from a time on, where a piece begins."""

@@ -21,19 +21,8 @@ from polhode.methods._start_here import ADVICE, START_HERE
 from polhode.support import callable_package, checks, plugins
 
 __all__ = [
-    "ADVICE",
-    "START_HERE",
-    "Keeps",
-    "Method",
-    "Option",
-    "StepModel",
-    "catalogue",
-    "compose",
-    "find",
-    "package",
-    "split",
-    "split_list",
-    "with_options",
+    "ADVICE", "START_HERE", "Keeps", "Method", "Option", "StepModel", "catalogue", "compose", "find", "package",
+    "split", "split_list", "with_options",
 ]  # fmt: skip
 
 callable_package.let_be_called(__name__)
@@ -84,8 +73,8 @@ REMOVED = {"g4": "G8"}
 
 
 def short_names() -> dict[str, tuple[str, dict[str, Any]]]:
-    """What short names such as SABA4 stand for: one of polhode's methods and the value of an option."""
-    return {
+    """What other names stand for: a method of polhode; for short ones such as SABA4, with the value of an option."""
+    return {name.lower(): (method.name, {}) for method in _own().values() for name in method.also} | {
         option.short.format(value).lower(): (method.name, {option.name: value})
         for method in _own().values()
         for option in method.options

@@ -15,14 +15,14 @@ from typing import Any, NamedTuple
 
 from polhode.kernels.gyrostat import veer
 from polhode.kernels.steps.compose import Scheme, Splitting, Stage
-from polhode.kernels.steps.flows import kick
+from polhode.kernels.steps.flows import RANKED, kick
 from polhode.kernels.systems.system_splitting import operations_of
 from polhode.kernels.types import Depends
 from polhode.support import checks
 
 
 class Keeps(enum.Flag):
-    """What a method conserves to round-off, at any step size."""
+    """Quantities that a method conserves to round-off, at any step size."""
 
     NOTHING = 0
     SYMPLECTIC = enum.auto()
@@ -94,7 +94,7 @@ KEPT_VARIANTS = 256
 
 
 class StepModel(NamedTuple):
-    """What `rtol` knows of the steps of a method: how long they may be, how they err, and what they cost.
+    """Model of the steps of a method for `rtol`: their length, error and cost.
 
     The estimate of the error grows like the sum, over the powers k of the torque, of eps^k (turn in a step)^order
     times a coefficient, for each radian of the motion. With the first power, turns are measured by what is a smooth one
@@ -123,7 +123,7 @@ class StepModel(NamedTuple):
 
 
 class Promises(NamedTuple):
-    """What a method promises for a kind of body: orders, and what it keeps. The fields are those of `Method`."""
+    """Promises of a method for a kind of body: orders and conserved quantities. The fields are those of `Method`."""
 
     order: int | None
     attitude_order: int | None
@@ -136,6 +136,10 @@ class Promises(NamedTuple):
         return self.orders_when_free if free and self.orders_when_free else (self.order, self.attitude_order)
 
 
+AS_MOMENTUM = -1
+"""The order of the attitude is that of the momentum."""
+
+
 @dataclass(frozen=True, repr=False)
 class Method:
     """A method of integration: how its steps are made, and its property card."""
@@ -143,19 +147,19 @@ class Method:
     name: str
     scheme: Scheme
     summary: str
-    """What it is, in one line."""
+    """One line about the method."""
     cite: str
     """Keys of `references.bib`, separated by commas."""
     order: int | None
     """The order of the momentum under a torque that it accepts; None: the step is exact, its error is round-off."""
-    attitude_order: int | None
-    """The order of the attitude; None: exact."""
-    accepts: Depends
+    attitude_order: int | None = AS_MOMENTUM
+    """The order of the attitude, if it is not that of the momentum; None: exact."""
+    accepts: Depends = Depends.POSITION | Depends.TIME | Depends.RATE
     """The torques that it integrates at its order. A free body is always accepted."""
-    keeps: Keeps
-    """What it keeps under a torque with a potential that does not depend on time."""
-    keeps_when_free: Keeps
-    """What it keeps without a torque."""
+    keeps: Keeps = Keeps.NOTHING
+    """Quantities conserved under a torque with a potential that does not depend on time."""
+    keeps_when_free: Keeps = Keeps.NOTHING
+    """Quantities conserved without a torque."""
     generalised_order: tuple[int, ...] | None = None
     """For near-integrable schemes: the order of the error terms in each power of the perturbation."""
     orders_when_free: tuple[int | None, int | None] | None = None
@@ -163,11 +167,13 @@ class Method:
 
     accepts_rotor: bool = False
     """Whether it takes gyrostats: bodies with a rotor, a constant internal angular momentum."""
+    accepts_changing: bool = False
+    """Whether it takes bodies whose tensor changes with time."""
     with_rotor: Promises | None = None
-    """What it promises for gyrostats, where that differs."""
+    """Promises for gyrostats, where they differ."""
 
     about: str = ""
-    """What it does, keeps and costs, with the paper's equations, and corrections of what the paper says about it."""
+    """Description, conserved quantities and cost, with the paper's equations and corrections of the paper."""
     unscaled: bool = False
     """Whether the norm of its quaternions has no meaning; they are normalised at the end of a run."""
     advance: float = 1.0
@@ -186,16 +192,22 @@ class Method:
     tuning: tuple[float, float] = (0.0, 0.0)
     """Numbers that its kernels read from `Params.tuning`."""
     model: StepModel | None = None
-    """What `rtol` knows of its steps; None: it begins with steps of a radian and learns."""
+    """Step model for `rtol`; None: start with steps of a radian and adapt."""
     comoving_model: StepModel | None = None
     """The step model for symmetric bodies in whose free motion the method takes part."""
     estimate_factor: float = 5.0
     """Its error is estimated as this times the distance to a companion run, as measured (docs/howto/tolerance.md)."""
+    also: tuple[str, ...] = ()
+    """Other names by which it is found."""
     options: tuple[Option, ...] = ()
     settings: tuple[tuple[str, Value], ...] = ()
     """The chosen values of options that differ from the default."""
     remake: Callable[..., "Method"] | None = field(default=None, compare=False)
     """The method for given values of all its options."""
+
+    def __post_init__(self) -> None:
+        if self.attitude_order == AS_MOMENTUM:
+            object.__setattr__(self, "attitude_order", self.order)
 
     @property
     def bare_name(self) -> str:
@@ -250,6 +262,11 @@ class Method:
         return len(getattr(self.scheme, "in_lanes", ()))
 
     @cached_property
+    def ranks_axes(self) -> bool:
+        """Whether it takes the axes in an order that the moments of the body decide."""
+        return any(s.flow in RANKED for s in getattr(getattr(self.scheme, "base", self.scheme), "stages", ()))
+
+    @cached_property
     def is_short_chain(self) -> bool:
         """Whether a step is a short chain of kicks and rotations about the axes, each waiting for the one before."""
         return bool(getattr(self.scheme, "is_short_chain", False))
@@ -265,7 +282,7 @@ class Method:
         return Promises(self.order, self.attitude_order, self.keeps, self.keeps_when_free, self.orders_when_free)
 
     def refuses(self, depends: Depends) -> Depends:
-        """What such a torque depends on and this method does not accept."""
+        """Arguments of such a torque that this method does not accept."""
         return depends & ~self.accepts
 
     def replace(self, **values: Any) -> "Method":
@@ -340,6 +357,16 @@ def _written(value: Value) -> str:
     return str(value).lower() if isinstance(value, bool) else str(value)
 
 
+def tolerances(name: str, rtol: float, atol: float) -> tuple[float, float]:
+    """The tolerances of a method whose steps choose their length, a relative and an absolute one, checked."""
+    relative, absolute = checks.number(f"rtol of {name}", rtol), checks.number(f"atol of {name}", atol)
+    if not (relative > 0 and absolute >= 0):
+        raise ValueError(f"{name} needs rtol > 0 and atol >= 0, not rtol={rtol:g} and atol={atol:g}")
+    if relative >= 1:
+        raise ValueError(f"a relative error of {rtol:g} allows any answer: {name} needs rtol < 1")
+    return relative, absolute
+
+
 def with_options(make: Callable[..., Method], *options: Option) -> Method:
     """The method that `make` makes for the default values of its options."""
     return _variant(make, options, ())
@@ -360,6 +387,6 @@ def compose(method: Method, fractions: Sequence[float], *, name: str, order: int
     rotor = method.with_rotor and method.with_rotor._replace(order=order, attitude_order=order, orders_when_free=None)
     settings = {
         "attitude_order": order, "with_rotor": rotor, "generalised_order": None, "orders_when_free": free,
-        "options": (), "settings": (), "remake": None, **card,
+        "accepts_changing": False, "options": (), "settings": (), "remake": None, **card,
     }  # fmt: skip
     return replace(method, name=name, scheme=method.scheme.composed(fractions), order=order, **settings)

@@ -47,4 +47,4 @@ ADVICE = (
     "Not sure? Give an error instead of a method: simulate(..., rtol=1e-9), or rtol = 1e-9 in a scenario file, chooses "
     "method and step for you and states the error of the answer."
 )
-"""What to do instead of choosing."""
+"""Advice to let `rtol` choose."""

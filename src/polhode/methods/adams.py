@@ -1,8 +1,7 @@
 """Adams's methods at fixed steps: few torque evaluations at a high order, for torques of any size and kind."""
 
 from polhode.kernels.steps.adams_steps import Adams as AdamsScheme
-from polhode.kernels.types import Depends
-from polhode.methods._method import COMPENSATED, Keeps, Method, Option, StepModel, with_options
+from polhode.methods._method import COMPENSATED, Method, Option, StepModel, with_options
 
 LONGEST_TURN = {8: 0.3, 10: 0.16, 12: 0.08}
 """Radians in a step beyond which the method of an order is unstable."""
@@ -23,11 +22,8 @@ def _adams(order: int, compensated: bool) -> Method:
         " torque depends on the rate and its evaluation takes longer than all the rest of a step.",
         cite="hairer1993",
         order=order,
-        attitude_order=order,
-        accepts=Depends.POSITION | Depends.TIME | Depends.RATE,
-        keeps=Keeps.NOTHING,
-        keeps_when_free=Keeps.NOTHING,
         accepts_rotor=True,
+        accepts_changing=True,
         unscaled=compensated,
         model=StepModel(
             0.95 * LONGEST_TURN[order], (COEFFICIENTS[order],), 1.0, evaluations_per_flow=2.0, turn_growth=1.2

@@ -16,20 +16,11 @@ from polhode.kernels.steps.compose import Splitting, Stage
 from polhode.kernels.steps.correctors import AHEAD, CorrectedSplitting
 from polhode.kernels.steps.flows import free, kick
 from polhode.kernels.types import Depends
-from polhode.methods._method import (
-    COMPENSATED,
-    Keeps,
-    Method,
-    Option,
-    Promises,
-    StepModel,
-    split,
-    with_options,
-)
+from polhode.methods._method import COMPENSATED, Keeps, Method, Option, Promises, StepModel, split, with_options
 
 _FREE = Keeps.SYMPLECTIC | Keeps.REVERSIBLE | Keeps.ENERGY | Keeps.MOMENTUM_NORM | Keeps.SPATIAL_MOMENTUM
 _VEERED = _FREE & ~Keeps.ENERGY
-"""What the exact flow with the turns of a rotor around it keeps of a free gyrostat."""
+"""Quantities of a free gyrostat that the exact flow between turns of the rotor conserves."""
 
 Exact = Method(
     "Exact",
@@ -40,9 +31,7 @@ Exact = Method(
     " compute the momentum by elliptic functions; here attitude and momentum come from the addition theorem.",
     cite="celledoni2006,vilmart2008",
     order=None,
-    attitude_order=None,
     accepts=Depends.NOTHING,
-    keeps=Keeps.NOTHING,
     keeps_when_free=_FREE,
 )
 
@@ -55,9 +44,7 @@ ExactPolished = Method(
     " steps are cut into turns of about a radian; a step of more than a hundred thousand of them fails.",
     cite="vilmart2008",
     order=None,
-    attitude_order=None,
     accepts=Depends.NOTHING,
-    keeps=Keeps.NOTHING,
     keeps_when_free=_FREE,
     unscaled=True,
 )
@@ -84,7 +71,6 @@ def _strang(corrector: int, compensated: bool) -> Method:
         " rotor, and the energy of a free gyrostat is not kept, but its error is bounded.",
         cite="celledoni2006,wisdom1996,wisdom2006",
         order=2,
-        attitude_order=2,
         accepts=Depends.POSITION | Depends.TIME,
         keeps=keeps if corrector else keeps | Keeps.REVERSIBLE,
         keeps_when_free=_FREE,
@@ -114,13 +100,39 @@ def _takahashi_imada(corrector: int, compensated: bool) -> Method:
         " torque ahead is not quite the gradient of a potential: the method is symplectic up to eps^3 h^4.",
         cite="takahashi1984,wisdom1996,rein2019",
         order=4,
-        attitude_order=4,
         accepts=Depends.POSITION | Depends.TIME,
         keeps=Keeps.AXIAL_MOMENTUM,
         keeps_when_free=_FREE,
         generalised_order=(corrector + 1, 4),
         model=StepModel(3.0, (3.0, 0.04), 1.0, 1.0, evaluations_per_flow=2.0),
         estimate_factor=2.5,
+        unscaled=compensated,
+    )
+
+
+def _chin(compensated: bool) -> Method:
+    first, drift = Stage(kick, 1 / 6), Stage(free, 1 / 2)
+    plain = Splitting((first, drift, Stage(kick, 2 / 3, AHEAD / 2), drift, first))
+    return Method(
+        "Chin4",
+        CompensatedSplitting(plain) if compensated else plain,
+        summary="exact free flow between kicks, the middle one of a modified potential: order 4",
+        about="A sixth of a kick, half the exact flow, two thirds of a kick by a modified potential, and the same back:"
+        " all steps are forward (suzuki1995, chin1997, 4A). The kick in the middle takes the torque a little ahead, as"
+        " in TakahashiImada, in place of a derivative: a step costs three torque evaluations and two exact flows."
+        " vanzon2008 recommends gradient methods of order 4 around the exact flow for accurate simulations of water."
+        " Measured over bodies drawn at random, the best choice of order 4 for torques from a tenth of the energy on:"
+        " at equal evaluations its error is 0.7 of that of BlanesMoanS6 under a tenth, and 0.3 under a torque as large"
+        " as the energy, and it takes four fifths of the time. Weaker torques are for ABA104. Water keeps its energy to"
+        " 5e-6 of the kinetic energy with 1,000 evaluations for a picosecond, where Strang has 3e-4. It is"
+        " time-symmetric, but symplectic only up to the error of the torque ahead; the angular momentum of a system is"
+        " kept to order 4, that of one body along the axis of its potential to round-off.",
+        cite="suzuki1995,chin1997,vanzon2008",
+        order=4,
+        accepts=Depends.POSITION | Depends.TIME,
+        keeps=Keeps.REVERSIBLE | Keeps.AXIAL_MOMENTUM,
+        keeps_when_free=_FREE,
+        generalised_order=(4, 4),
         unscaled=compensated,
     )
 
@@ -136,3 +148,5 @@ Strang = with_options(
 TakahashiImada = with_options(
     _takahashi_imada, Option("corrector", 17, "order of the corrector", choices=_ORDERS), COMPENSATED
 )
+
+Chin4 = with_options(_chin, COMPENSATED)

@@ -1,8 +1,7 @@
 """Extrapolation of the midpoint rule, with steps chosen by a tolerance."""
 
 from polhode.kernels.steps.extrapolation import RUN, Extrapolated
-from polhode.kernels.types import Depends
-from polhode.methods._method import Keeps, Method, Option, with_options
+from polhode.methods._method import Method, Option, with_options
 from polhode.support import checks
 
 SCHEME = Extrapolated()
@@ -28,11 +27,8 @@ def _gbs(rtol: float) -> Method:
         "torque that is smooth; `rtol` of simulate takes it for most motions of less than 3,000 radians.",
         cite="gragg1965,bulirsch1966,hairer1993",
         order=RUN.order,
-        attitude_order=RUN.order,
-        accepts=Depends.POSITION | Depends.TIME | Depends.RATE,
-        keeps=Keeps.NOTHING,
-        keeps_when_free=Keeps.NOTHING,
         accepts_rotor=True,
+        accepts_changing=True,
         variable_steps=True,
         adaptive=True,
         stable_decay=6.5,

@@ -6,7 +6,6 @@ from functools import cache, partial
 from polhode.kernels.steps.comoving import comoving as comoving_collocation
 from polhode.kernels.steps.compose import Increments
 from polhode.kernels.steps.gauss_collocation import gauss
-from polhode.kernels.types import Depends
 from polhode.methods._method import COMPENSATED, Keeps, Method, Option, StepModel, with_options
 from polhode.support import checks
 
@@ -64,11 +63,10 @@ def _collocation(tolerance: float, compensated: bool, comoving: bool) -> Method:
         about=_ABOUT.format(n=NODES),
         cite="hairer2006b,hairer2008",
         order=2 * NODES,
-        attitude_order=2 * NODES,
-        accepts=Depends.POSITION | Depends.TIME | Depends.RATE,
         keeps=symmetric,
         keeps_when_free=symmetric | quadratic,
         accepts_rotor=True,
+        accepts_changing=True,
         collocation=True,
         tuning=(allowed, 0.0),
         model=MODEL,

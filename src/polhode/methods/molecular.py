@@ -15,7 +15,6 @@ NO_SQUISH = Method(
     "five rotations and one torque evaluation a step. Keeps the symplectic form and time reversal, the spatial "
     "momentum of a free body, and its component along the symmetry axis of a potential.",
     order=2,
-    attitude_order=2,
     accepts=Depends.POSITION | Depends.TIME,
     keeps=Keeps.SYMPLECTIC | Keeps.REVERSIBLE | Keeps.AXIAL_MOMENTUM,
     keeps_when_free=Keeps.SYMPLECTIC | Keeps.REVERSIBLE | Keeps.MOMENTUM_NORM | Keeps.SPATIAL_MOMENTUM,

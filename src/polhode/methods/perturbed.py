@@ -22,16 +22,7 @@ from polhode.kernels.steps.compensated import CompensatedSplitting
 from polhode.kernels.steps.compose import Splitting
 from polhode.kernels.steps.flows import free, kick
 from polhode.kernels.types import Depends
-from polhode.methods._method import (
-    COMPENSATED,
-    Keeps,
-    Method,
-    Option,
-    Promises,
-    StepModel,
-    split,
-    with_options,
-)
+from polhode.methods._method import COMPENSATED, Keeps, Method, Option, Promises, StepModel, split, with_options
 from polhode.methods.exact import Strang
 
 Flow = Callable[..., Any]
@@ -68,7 +59,6 @@ def _card(
         about=f"{about} Torque evaluations and exact flows a step: {evaluations} and {len(row.drifts)}.",
         cite=cite,
         order=order,
-        attitude_order=order,
         accepts=Depends.POSITION | Depends.TIME,
         keeps=Keeps.SYMPLECTIC | Keeps.REVERSIBLE | Keeps.AXIAL_MOMENTUM,
         keeps_when_free=Strang.keeps_when_free,
@@ -99,6 +89,20 @@ def _method(
 
 # --- torques of any size
 
+Omelyan2 = _method(
+    "Omelyan2",
+    coefficients.OMELYAN_2,
+    "exact flow and kicks in two stages, optimised at order 2",
+    "Three kicks around two exact flows of half a step, with fractions for which the sum of squares of both error terms"
+    " is least: the optimised Verlet method of omelyan2002. vanzon2008 recommends a modified Verlet step around the"
+    " exact flow for crude simulations of water, and so does a measurement here: with 333 evaluations of the forces for"
+    " a picosecond eight molecules keep their energy to 0.07% of the kinetic energy, with Chin4 to 0.18%, with Strang"
+    " to 0.24%. It is the best choice there, and keeps the angular momentum of a system to round-off. For one body"
+    " Chin4 has smaller errors at every cost that was measured.",
+    "omelyan2002,vanzon2008",
+    2,
+    (2, 2),
+)
 BlanesMoanS6 = _method(
     "BlanesMoanS6",
     coefficients.BLANES_MOAN_S6,

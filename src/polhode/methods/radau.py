@@ -2,9 +2,7 @@
 
 from polhode.kernels.steps.radau_collocation import Radau as Scheme
 from polhode.kernels.steps.radau_collocation import estimate_tolerance
-from polhode.kernels.types import Depends
-from polhode.methods._method import Keeps, Method, Option, with_options
-from polhode.support import checks
+from polhode.methods._method import Method, Option, tolerances, with_options
 
 NODES = {5: 3, 9: 5, 13: 7}
 """The number of nodes, by order."""
@@ -13,11 +11,7 @@ SCHEMES = {order: Scheme(nodes) for order, nodes in NODES.items()}
 
 
 def _radau(order: int, rtol: float, atol: float) -> Method:
-    relative, absolute = (checks.number(f"{name} of Radau", x) for name, x in (("rtol", rtol), ("atol", atol)))
-    if not (relative > 0 and absolute >= 0):
-        raise ValueError(f"Radau needs rtol > 0 and atol >= 0, not rtol={rtol:g} and atol={atol:g}")
-    if relative >= 1:
-        raise ValueError(f"a relative error of {rtol:g} allows any answer: Radau needs rtol < 1")
+    relative, absolute = tolerances("Radau", rtol, atol)
     allowed = estimate_tolerance(relative, NODES[order])
     return Method(
         "Radau",
@@ -37,11 +31,8 @@ def _radau(order: int, rtol: float, atol: float) -> Method:
         "stiff DOP853 and G8 cost less.",
         cite="hairer1996,hairer1999",
         order=order,
-        attitude_order=order,
-        accepts=Depends.POSITION | Depends.TIME | Depends.RATE,
-        keeps=Keeps.NOTHING,
-        keeps_when_free=Keeps.NOTHING,
         accepts_rotor=True,
+        accepts_changing=True,
         variable_steps=True,
         adaptive=True,
         tuning=(allowed, absolute * allowed / relative),

@@ -11,8 +11,8 @@ from polhode.kernels.algebra.quat import normalised, tidied
 from polhode.kernels.steps.compose import Increments, Make
 from polhode.kernels.steps.explicit_runge_kutta import in_space
 from polhode.kernels.steps.tableaux import CLASSICAL, FEHLBERG, Tableau
-from polhode.kernels.types import Depends, Quat
-from polhode.methods._method import COMPENSATED, Keeps, Method, with_options
+from polhode.kernels.types import Quat
+from polhode.methods._method import COMPENSATED, Method, with_options
 
 
 def explicit(
@@ -27,11 +27,8 @@ def explicit(
                 make, evaluations_per_step=stages, compensated=compensated, tidy=tidy, takes_state=not compensated
             ),
             order=order,
-            attitude_order=order,
-            accepts=Depends.POSITION | Depends.TIME | Depends.RATE,
-            keeps=Keeps.NOTHING,
-            keeps_when_free=Keeps.NOTHING,
             accepts_rotor=True,
+            accepts_changing=True,
             unscaled=compensated,
             **card,
         )

@@ -4,8 +4,7 @@ from dataclasses import replace
 
 from polhode.kernels.embedded import TSITOURAS_PAPAKOSTAS_86, VERNER_98, Embedded
 from polhode.kernels.steps.variable_steps import Adaptive, Monitor, Reversible, frequency, rate
-from polhode.kernels.types import Depends
-from polhode.methods._method import Keeps, Method, Option, with_options
+from polhode.methods._method import Keeps, Method, Option, tolerances, with_options
 from polhode.methods.axes import MR2
 from polhode.support import checks
 
@@ -71,11 +70,7 @@ HLR = with_options(
 
 
 def _dop853(rtol: float, atol: float, largest: bool) -> Method:
-    relative, absolute = (checks.number(f"{name} of DOP853", x) for name, x in (("rtol", rtol), ("atol", atol)))
-    if not (relative > 0 and absolute >= 0):
-        raise ValueError(f"DOP853 needs rtol > 0 and atol >= 0, not rtol={rtol:g} and atol={atol:g}")
-    if relative >= 1:
-        raise ValueError(f"a relative error of {rtol:g} allows any answer: DOP853 needs rtol < 1")
+    relative, absolute = tolerances("DOP853", rtol, atol)
     if largest and absolute:
         raise ValueError(f"DOP853 takes either atol or largest=true, not atol={atol:g} and both")
     return Method(
@@ -94,11 +89,8 @@ def _dop853(rtol: float, atol: float, largest: bool) -> Method:
         "tolerance a step. Takes any torque.",
         cite="prince1981,hairer1993",
         order=8,
-        attitude_order=8,
-        accepts=Depends.POSITION | Depends.TIME | Depends.RATE,
-        keeps=Keeps.NOTHING,
-        keeps_when_free=Keeps.NOTHING,
         accepts_rotor=True,
+        accepts_changing=True,
         variable_steps=True,
         adaptive=True,
         locates_bends=True,
@@ -134,10 +126,6 @@ def _embedded(name: str, scheme: Embedded, order: int, stages: int, stable: floa
             "those that carry numbers along.",
             cite=cite,
             order=order,
-            attitude_order=order,
-            accepts=Depends.POSITION | Depends.TIME | Depends.RATE,
-            keeps=Keeps.NOTHING,
-            keeps_when_free=Keeps.NOTHING,
             accepts_rotor=True,
             variable_steps=True,
             adaptive=True,

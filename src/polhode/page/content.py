@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 VERSION = 1
 """The version of the data, which the page checks."""
 MOST_RUNS = 12
-"""The runs of one page: more cannot be told apart."""
+"""Most runs on one page: there are so many distinct colours and dashes."""
 MOST_POINTS = 20
 """The points of the body whose trails are drawn, at most."""
 CURVE_BUCKETS = 330
@@ -98,7 +98,7 @@ class Run(ABC):
 
     @abstractmethod
     def caption(self) -> list[str]:
-        """What was computed, and how, in lines."""
+        """The computation, in lines of text."""
 
     @property
     def rows(self) -> MotionRows:
@@ -586,8 +586,8 @@ def playground_data(title: str = "Free rotation of rigid bodies") -> dict[str, A
 
 
 def too_many(count: int) -> str:
-    """What is wrong with this number of runs."""
-    return f"a page shows at most {MOST_RUNS} runs, which can still be told apart, and not {count}: choose some"
+    """Error message for too many runs."""
+    return f"a page shows at most {MOST_RUNS} runs, which can still be distinguished, not {count}: choose some"
 
 
 def _points(points: Any) -> Floats:
@@ -633,8 +633,11 @@ def distinct(names: list[str]) -> list[str]:
 
 
 def _title(runs: Sequence[Run], shown: Sequence[dict[str, Any]]) -> str:
+    body = runs[0].body.name
+    if len(shown) == 1:
+        return body or "Rotation of a rigid body"
     names = " and ".join(str(one["name"]) for one in shown) if len(shown) < 4 else f"{len(shown)} runs"
-    return f"{runs[0].body.name or 'A rigid body'}: {names}"
+    return f"{body}: {names}" if body else names
 
 
 def _difference(a: Run, b: Run, k: int) -> dict[str, Any] | None:

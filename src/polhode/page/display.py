@@ -37,7 +37,7 @@ class Page:
     """
 
     data: dict[str, Any]
-    """What it shows, as the page takes it."""
+    """The data of the page."""
 
     @cached_property
     def html(self) -> str:

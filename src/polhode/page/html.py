@@ -16,7 +16,7 @@ from typing import Any
 PRODUCTS = Path(__file__).parent / "built"
 """The folder of the code of the page, which is built from the sources in `viewer/`."""
 NOTHING = "'none'"
-"""What a directive of the policy says that allows nothing."""
+"""Value of a policy directive that allows nothing."""
 
 
 class PageNotBuilt(RuntimeError):
@@ -64,7 +64,7 @@ def policy(script: str, style: str, frames: Iterable[str] = ()) -> str:
 
 
 def header_policy(page: str) -> str:
-    """The same policy as a header, which also forbids other pages to frame this one."""
+    """The policy as an HTTP header, which also forbids other pages to frame this one."""
     return f"{_policy_of(page)}; frame-ancestors 'none'"
 
 
@@ -84,7 +84,7 @@ def page_html(data: dict[str, Any]) -> str:
     title = str(data["title"]).encode("utf-8", "replace").decode()  # a lone surrogate has no UTF-8
     for name, text, end in (("page.js", script, "</script"), ("page.css", style, "</style")):
         if end in text.lower():
-            raise PageNotBuilt(f"{name} holds {end!r}, which would end its element: build it anew by `make viewer`")
+            raise PageNotBuilt(f"{name} holds {end!r}, which would end its element: rebuild it with `make viewer`")
     return f"""<!doctype html>
 <html lang="en">
 <head>

@@ -51,10 +51,10 @@ class MotionRows:
     @classmethod
     def of(cls, body: Body, t: Floats, q: Floats, m: Floats) -> MotionRows:
         """States with their rates."""
-        return cls(t, q, m, body.rate(m))
+        return cls(t, q, m, body.rate(m, t))
 
     def scaled(self) -> MotionRows:
-        """The same with unit quaternions whose signs do not jump."""
+        """Copy with unit quaternions of continuous sign."""
         q = self.quaternion
         return MotionRows(self.t, with_continuous_signs(q / lengths(q)[:, None]), self.momentum, self.omega)
 

@@ -29,7 +29,7 @@ ENTRANCE = b"""<!doctype html>
 <html lang="en"><head><meta charset="utf-8"><meta http-equiv="refresh" content="0; url=/"><title>polhode</title></head>
 <body><a href="/">the page</a></body></html>
 """
-"""What the address with the token answers: it leads to the page, so that the token does not stay in the address. After
+"""Answer to the address with the token: it leads to the page, so that the token does not stay in the address. After
 a redirection instead, browsers would not send the cookie to those who come by a link from elsewhere."""
 CONNECTIONS = ("/proc/net/tcp", "/proc/net/tcp6")
 """The kernel's lists of connections; a program can reach 127.0.0.1 by either kind."""

@@ -55,6 +55,12 @@ def labelled(axes: Axes, xlabel: str, ylabel: str, title: str = "", *, legend: b
         axes.legend(fontsize=8, framealpha=0.85)
 
 
+def ticks_at(axes: Axes, steps: Any) -> None:
+    """Puts ticks at the steps alone, where there is less than a decade of them."""
+    axes.set_xticks(steps, [f"{h:g}" for h in steps])
+    axes.set_xticks([], minor=True)
+
+
 def thinned(*arrays: Any, most: int = 4000) -> tuple[Any, ...]:
     """Evenly spaced rows, no more than a picture can show. Do not use it for curves whose extremes matter."""
     stride = max(1, len(arrays[0]) // most)

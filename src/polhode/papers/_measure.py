@@ -37,12 +37,7 @@ def integrate(problem: Problem, method: str | Method, t_end: float, h: float, **
 
 
 def end_states(
-    body: Body,
-    torque: Torque | None,
-    method: str | Method,
-    steps: Sequence[float],
-    t_end: float,
-    **start: Any,
+    body: Body, torque: Torque | None, method: str | Method, steps: Sequence[float], t_end: float, **start: Any
 ) -> list[Solution | None]:
     """Runs to `t_end` with each of the steps and returns the last row of each; None where a run failed."""
     out: list[Solution | None] = []
@@ -69,6 +64,16 @@ def tight(problem: Problem, t_eval: Any, step: float) -> Solution:
     """Computes a reference under a torque: an adaptive method at a tolerance near round-off, with steps up to this."""
     times = np.atleast_1d(np.asarray(t_eval, dtype=np.float64))
     return integrate(problem, "DOP853(rtol=1e-14)", float(times[-1]), step, t_eval=times)
+
+
+def hat(v: Any) -> Floats:
+    """The skew matrix of v, with hat(a) b = a x b."""
+    return np.array([[0.0, -v[2], v[1]], [v[2], 0.0, -v[0]], [-v[1], v[0], 0.0]])
+
+
+def symplectic_form(m: Any) -> Floats:
+    """The differential of m . R^T dR as a matrix: W((a, u), (b, v)) = u . b - v . a - m . (a x b)."""
+    return np.block([[hat(m), -np.eye(3)], [np.eye(3), np.zeros((3, 3))]])
 
 
 def reference(problem: Problem, t_end: float) -> tuple[Floats, Floats]:

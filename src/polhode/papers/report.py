@@ -12,7 +12,7 @@ from pathlib import Path
 from polhode import __version__
 from polhode.page.html import policy
 from polhode.papers._reproduce import Outcome
-from polhode.papers.study import ClaimVerdict, Size
+from polhode.papers.study import RULE, ClaimVerdict, Size
 
 COLOURS = {
     ClaimVerdict.REPRODUCED: ("#d8efe6", "#00573f"),
@@ -66,6 +66,7 @@ def page(outcomes: Sequence[Outcome], size: Size, unfinished: int = 0) -> str:
             f"{html.escape(platform.processor() or platform.machine())}, Python {platform.python_version()}. "
             f"Claims: {counts or 'none yet'}.{rest} Execution times are those of this machine; what is judged are "
             "their ratios. Every verdict is computed from the measurement beside it.</p>",
+            f"<p>{RULE}</p>",
             "<h2>Claims</h2>",
             _claims(outcomes),
             *(_figure(o) for o in outcomes),

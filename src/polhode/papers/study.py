@@ -63,6 +63,14 @@ class Claim:
 ABOUT = 10**0.5
 """A number reproduces another if neither is more than this factor above the other: both have the same order."""
 
+RULE = (
+    f"One rule holds for all papers. A size reproduces a printed one if neither is more than {ABOUT:.2g} times the "
+    "other: a far smaller error does not reproduce a printed one. A reading is one for the whole paper, or its claim "
+    "lists what each reading gives; no reading is chosen claim by claim. Every test can fail: other data give other "
+    "verdicts."
+)
+"""The rule for verdicts, as the report and the page of claims state it."""
+
 
 def about(value: float, printed: float) -> bool:
     """Whether two numbers have one order, in both directions: a far smaller error does not reproduce a printed one."""
@@ -84,10 +92,8 @@ def claim(
 ) -> Claim:
     """A claim with its verdict, which follows from what was measured.
 
-    One rule holds for all papers. Sizes are compared in both directions (`about`). A reading is one for the whole
-    paper, or its claim lists what each reading gives; no reading is chosen claim by claim. Every test can fail:
-    `tests/papers/test_verdicts.py` changes the data of each study, and expects other verdicts.
-    `holds` is the outcome of `test`, an inequality in words, for the claim as it is printed. If it fails,
+    It follows the `RULE`: sizes are compared by `about`, and `tests/papers/test_verdicts.py` changes the data of each
+    study. `holds` is the outcome of `test`, an inequality in words, for the claim as it is printed. If it fails,
     `holds_when_read_so` is the outcome under a `reading`, which says what was understood differently. `otherwise` says
     what is known about a claim that fails. `late` says why the quick size cannot judge the claim. A study sets the
     default of `source` as WHERE, that of `late` as LATE.

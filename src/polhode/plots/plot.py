@@ -93,12 +93,25 @@ def blank(width: float, height: float, title: str, **options: Any) -> Picture:
     return figure
 
 
+def stacked(
+    count: int, title: str, *, each: float = 2.6, margin: float = 0.7, least: int = 2, **options: Any
+) -> tuple[Picture, Any]:  # fmt: skip
+    """A picture with panels over a common time axis, each of this height in inches, and the panels.
+
+    There is room for `least` panels, also if there are fewer.
+    """
+    figure = blank(9, margin + each * max(count, least), title, **options)
+    axes = figure.subplots(count, 1, sharex=True, squeeze=False)[:, 0]
+    axes[-1].set_xlabel("time (s)", fontsize=13)
+    return figure, axes
+
+
 @dataclass(frozen=True, eq=False)
 class Panel:
     """Curves over time that share an axis."""
 
     label: str
-    """What the axis says, with the unit."""
+    """Label of the axis, with the unit."""
     legend: str
     curves: dict[str, Floats]
     styles: Sequence[Style] = AXES
@@ -108,7 +121,7 @@ class Panel:
     is_rate: bool = False
     """Whether the curves are components of a rate, of which small ones shall be seen beside large ones."""
     period: float | None = None
-    """The whole turn of angles that begin anew where it is full: curves have a gap there."""
+    """The period of angles that wrap: curves have a gap at each wrap."""
     constants: Sequence[tuple[str, str]] = ()
     """Components that do not change, which the legend names with their value: colours and words."""
 
@@ -163,7 +176,7 @@ def panel_of(name: str | AttitudeQuantity, s: Solution, *, degrees: bool = False
     name = name.lower()
     if name in VECTORS or name == "torque":
         what, unit, axes, letters = VECTORS.get(name, ("torque", "N m", "body axis", "xyz"))
-        values = s.torque_of() if name == "torque" else s.body.rate(s.momentum) if name == "omega" else getattr(s, name)
+        values = s.torque_of() if name == "torque" else s.omega if name == "omega" else getattr(s, name)
         if degrees and unit == "rad/s":
             values, unit = np.degrees(values), "°/s"
         return Panel(
@@ -282,15 +295,13 @@ def draw(
         made += _carried(motion)
     made = [one for panel in made for one in (by_size(panel) if panel.is_rate else [panel])]
     made += [panel_of(q, motion) for q in quantities]
-    figure = blank(9, 0.7 + 2.6 * max(len(made), 2), titled(solution))
-    axes = figure.subplots(len(made), 1, sharex=True, squeeze=False)[:, 0]
+    figure, axes = stacked(len(made), titled(solution))
     caption = f"{solution.method.partition('(')[0]}, {solution.steps_in_words}"
     figure.text(0.995, 0.004, caption, color="0.45", ha="right", fontsize=9, parse_math=False)
     for ax, panel in zip(axes, made, strict=True):
         fill(ax, motion.t, panel)
         _mark(ax, solution, motion, panel)
         finish_panel(ax, panel.label, panel.legend)
-    axes[-1].set_xlabel("time (s)", fontsize=13)
     if solution.t.size == 0:
         for ax in axes:
             ax.text(0.5, 0.5, "no output", transform=ax.transAxes, ha="center", va="center", fontsize=13)
@@ -344,7 +355,7 @@ def mark_events(ax: Axes, events: Sequence[Solution | SystemSolution]) -> None:
 
 
 DASHES = ("--", ":", "-.")
-"""How the marks of events are drawn, by which they can be told apart."""
+"""Line styles of the marks of events, one for each event."""
 
 
 def is_path(given: object) -> bool:
@@ -391,7 +402,7 @@ def _uses_pyplot() -> bool:
 
 
 def _open_figures() -> dict[int, Figure]:
-    """Returns the figures that pyplot knows, by number, and leaves the current one what it is."""
+    """The figures that pyplot knows, by number, and leaves the current one what it is."""
     plt: Any = sys.modules.get("matplotlib.pyplot")
     if plt is None or not plt.get_fignums():
         return {}

@@ -198,7 +198,7 @@ MOST_TURNS = 16.0
 def _shown_times(motion: FreeMotion, spin: float) -> tuple[Floats, str]:
     """The times of the herpolhode that is drawn, and in words which part this is, if not ten periods.
 
-    Where a single period has more turns than can be told apart, those around the first flip are drawn: there the
+    If a single period has too many turns to distinguish, those around the first flip are drawn: there the
     curve goes from one bound to the other and back.
     """
     turn = 2.0 * math.pi / spin

@@ -16,10 +16,10 @@ from polhode.plots.plot import (
     PURPLE,
     UNITS,
     Panel,
-    blank,
     fill,
     finish_panel,
     mark_events,
+    stacked,
 )
 from polhode.support.arrays import Floats, columns, dots
 from polhode.support.thinning import FLOOR
@@ -35,11 +35,11 @@ LEVELS = (0.05, 0.25, 0.5, 0.75, 0.95)
 MOST_PANELS = 6
 """More would be too small to be read."""
 MOST_CURVES = 10
-"""Curves in a panel, each in a colour or style of its own; more could not be told apart."""
+"""Most curves in a panel: there are so many distinct colours and styles."""
 MOST_TIMES = 2000
 """Times that are drawn; of more, every second, third ... is taken: more than pixels can show."""
 OF_BODIES = ("omega", "kinetic_energy", "direction")
-"""What is drawn of bodies that are not reduced."""
+"""Quantities that are drawn of bodies without reductions."""
 COLORS = (*(color for color, _ in AXES), PURPLE, BLACK)
 LETTERS = {"component": "xyz", "quaternion_component": "wxyz", "space_component": "XYZ"}
 
@@ -70,16 +70,14 @@ def draw(table: Mapping[str, Drawable], title: str) -> Figure | None:
         return None
     names, left_out = names[:MOST_PANELS], len(names) - MOST_PANELS
     more = f"; {left_out} more are not drawn" if left_out > 0 else ""
-    figure = blank(9, 1.2 + 2.6 * len(names), f"{title}{more}", wrap=True)
-    panels = figure.subplots(len(names), 1, sharex=True, squeeze=False)[:, 0]
+    figure, panels = stacked(len(names), f"{title}{more}", margin=1.2, least=1, wrap=True)
     for panel, name in zip(panels, names, strict=True):
         _panel(panel, t, name, table[name], table)
-    panels[-1].set_xlabel("time (s)", fontsize=13)
     return figure
 
 
 SYSTEM_PANELS = ("energies", "temperature", "errors")
-"""What is drawn of a system; quantities of its table can be asked for besides, such as positions."""
+"""Default panels of a system; any quantity of its table can be named as well, such as positions."""
 
 
 def draw_system(s: SystemSolution, table: Mapping[str, Any], what: Sequence[str]) -> Figure:
@@ -89,9 +87,7 @@ def draw_system(s: SystemSolution, table: Mapping[str, Any], what: Sequence[str]
         if name not in SYSTEM_PANELS and not (name in table and _is_over_time(name, table[name])):
             known = ", ".join((*SYSTEM_PANELS, *(k for k in table if _is_over_time(k, table[k]))))
             raise ValueError(f"there is no quantity {name!r} of a system to draw: known are {known}")
-    title = f"{len(s.system)} bodies, {s.forces.name}"
-    figure = blank(9, 0.7 + 2.6 * max(len(names), 2), title, wrap=True)
-    axes = figure.subplots(len(names), 1, sharex=True, squeeze=False)[:, 0]
+    figure, axes = stacked(len(names), f"{len(s.system)} bodies, {s.forces.name}", wrap=True)
     for ax, name in zip(axes, names, strict=True):
         mark_events(ax, s.events)
         if name in SYSTEM_PANELS:
@@ -100,7 +96,6 @@ def draw_system(s: SystemSolution, table: Mapping[str, Any], what: Sequence[str]
             finish_panel(ax, panel.label, panel.legend)
         else:
             _panel(ax, s.t, name, table[name], table)
-    axes[-1].set_xlabel("time (s)", fontsize=13)
     return figure
 
 

@@ -42,8 +42,7 @@ def draw(
             label = panels[0].label if len(components) == 1 else f"{key}: {panels[0].label}"
             curves = [(k, motions[k].t, panel.curves[key]) for k, panel in enumerate(panels) if key in panel.curves]
             rows.append(("\n(".join(label.rsplit(" (", 1)), curves, panels[0]))
-    figure = plot.blank(9, 0.9 + 1.9 * max(len(rows), 2), title)
-    axes = figure.subplots(len(rows), 1, sharex=True, squeeze=False)[:, 0]
+    figure, axes = plot.stacked(len(rows), title, each=1.9, margin=0.9)
     called = distinct(list(names))
     for ax, (label, curves, panel) in zip(axes, rows, strict=True):
         for k, t, y in curves:
@@ -59,7 +58,6 @@ def draw(
         ax.get_legend().remove()
         if ax is axes[0]:
             figure.legend(seen.values(), seen.keys(), loc="outside lower center", ncols=4, frameon=False, fontsize=12)
-    axes[-1].set_xlabel("time (s)", fontsize=13)
     return figure
 
 

@@ -1,4 +1,4 @@
-"""What can be shown turning: `animate` and `view` of solutions and of free motions."""
+"""Base class of motions that can be shown turning: `animate` and `view` of solutions and of free motions."""
 
 from __future__ import annotations
 

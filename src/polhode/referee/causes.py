@@ -1,6 +1,6 @@
 """Causes of errors, each with a few parameters, which are fitted to a log.
 
-A free motion is computed anew for each trial, from the first row to the last. Under a torque the rows are compared
+A free motion is computed for each trial, from the first row to the last. Under a torque the rows are compared
 with what the rows before them lead to, which takes no run.
 """
 
@@ -67,9 +67,9 @@ class Cause(NamedTuple):
     kind: str
     p: Floats
     left: float
-    """What is left of the error, as a share of it; 0: rounding explains it."""
+    """Remaining error as a fraction of the error; 0: rounding explains it."""
     rate_left: float
-    """The same of the rates alone."""
+    """Remaining error of the rates as a fraction of theirs."""
     is_local: bool = False
     """Whether the error is that from some rows to others, not from the start."""
     is_exact: bool = False

@@ -70,7 +70,7 @@ def _norms(x: Floats) -> Floats:
 
 
 def _compared(stated: Floats, made: Floats, may_be_shifted: bool) -> tuple[float, float, Floats]:
-    """What the best factor (and shift) leaves, this factor, and the differences as they stand; all relative."""
+    """Residual of the best factor (and shift), that factor, and the differences without it; all relative."""
     size = float(_norms(made).max()) or 1.0
     factor = float((stated * made).sum()) / (float((made * made).sum()) or 1.0)
     left = _norms(stated - factor * made)

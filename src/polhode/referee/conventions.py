@@ -1,4 +1,4 @@
-"""What the numbers of a log mean: every convention is tried, and the motion decides.
+"""The convention of a log: every convention is tried, and the motion decides.
 
 From rows of the log the motion is computed a little ahead, once under each convention, and compared with later
 rows. Under the right convention the difference is small, even if the simulator is not accurate; under a wrong one it is
@@ -81,7 +81,7 @@ class Meaning(NamedTuple):
 
 @dataclass(frozen=True)
 class Convention:
-    """What the numbers of a log were found to mean, and how sure that is."""
+    """The convention that was found for a log, and its certainty."""
 
     meaning: Meaning
     certainty: str
@@ -144,7 +144,7 @@ _WORDS = {
     "deg/s": ("unit", "deg"), "rad/s": ("unit", "rad"),
     "ned": ("frame", "ned"), "inertial": ("frame", ""), "deg": ("angle_unit", "deg"), "rad": ("angle_unit", "rad"),
 }  # fmt: skip
-"""What a user can say of the conventions of a log."""
+"""Conventions of a log that a user can give."""
 
 
 def _allowed(found: list[Meaning], words: str | None) -> list[Meaning]:

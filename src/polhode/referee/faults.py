@@ -1,4 +1,4 @@
-"""What may be wrong with a log: each cause is tried, and one that makes the error vanish is named.
+"""Faults of a log: each cause is tried, and one that makes the error vanish is named.
 
 A cause has a few parameters, such as other ratios of the moments. They are fitted to the log; if what is left of
 the error is a small share of it, the cause explains it. The error of an integrator can look like a small change of the
@@ -14,14 +14,7 @@ from polhode.attitudes import euler, quaternion_from_euler
 from polhode.kernels.types import Depends
 from polhode.referee import conventions
 from polhode.referee.causes import EXPLAINED, FAIR, Cause, LogBesideTruth, beyond, explanation
-from polhode.referee.rows import (
-    APART,
-    Break,
-    conventions_of_parts,
-    find_break,
-    find_rate_map,
-    rates_wrong_since,
-)
+from polhode.referee.rows import APART, Break, conventions_of_parts, find_break, find_rate_map, rates_wrong_since
 from polhode.support.arrays import angles, lengths, to_space
 
 LARGE_JUMP = 0.2
@@ -33,7 +26,7 @@ LEAST_OFFSET = 0.01
 PURE = 0.05
 """Axes that turn leave the rates alone: errors of rates stay below this share of the turning."""
 LEAST_TURNING = 1e-8
-"""Axes that turn more slowly than this, relative to the body, cannot be told from an error of integration."""
+"""Axes that turn more slowly than this, relative to the body, cannot be distinguished from an error of integration."""
 MOST_APART = 0.3
 """A torque that changes the momentum changes the rates from row to row: both show the same one, up to this share."""
 STANDSTILL = 0.1
@@ -56,7 +49,7 @@ class Fault:
 
 
 def find_faults(trial: LogBesideTruth, words: str | None = None) -> tuple[Fault, ...]:
-    """What is wrong with a log beyond rounding and good integration; `words` are the user's on its conventions."""
+    """Faults of a log beyond rounding and good integration; `words` are the user's on its conventions."""
     place = find_break(trial)
     broken = None if place is None else _broken(trial, place, words)
     if broken is not None and broken.certainty == "certain" and broken.since != 1:
@@ -201,7 +194,7 @@ def _fault(trial: LogBesideTruth, cause: Cause) -> Fault | None:
         moments = trial.model.body.moments * factors
         change = float(np.ptp(np.log(factors))) if p.size == 2 else float(np.abs(p).max())
         shown = ", ".join(f"{x:.6g}" for x in moments)
-        unsaid = " (their scale cannot be told from a free motion)" if p.size == 2 else ""
+        unsaid = " (a free motion does not determine their scale)" if p.size == 2 else ""
         fell = gone.removeprefix("with this ")
         sentence = f"The body is another one: {fell} with the principal moments {shown}{unsaid}"
         return _unless_small("moments", sentence, change, second)

@@ -11,7 +11,7 @@ from polhode.support.arrays import Floats
 CLEAR = 0.3
 """A curve explains a drift if it leaves less than this share of it."""
 FOLDS = 3.0
-"""An exponential is told from a parabola if it grows by this many powers of e at least."""
+"""Least growth, in powers of e, that distinguishes an exponential from a parabola."""
 
 
 @dataclass(frozen=True, eq=False)

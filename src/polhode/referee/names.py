@@ -1,4 +1,4 @@
-"""What the columns of a table hold, found out from their names."""
+"""The quantities in the columns of a table, from their names."""
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
@@ -43,7 +43,7 @@ class ColumnGroup(NamedTuple):
     unit: str = ""
     """deg, rad or rpm, of time the seconds of a unit; empty: the names do not say."""
     hint: str = ""
-    """What the names say besides: "first" of a quaternion, "space" of rates, a sequence of Euler angles."""
+    """Further facts from the names: "first" of a quaternion, "space" of rates, a sequence of Euler angles."""
 
 
 class ColumnLayout(NamedTuple):
@@ -133,7 +133,7 @@ def _check_complete(
     names: Sequence[str], plain: Sequence[_Name], free: Sequence[int], where: str, *, has_attitude: bool,
     has_rates: bool,
 ) -> None:  # fmt: skip
-    """Raises an error if one column of a quaternion or of a rate is missing, which else would not be looked at."""
+    """Raises an error if one column of a quaternion or of a rate is missing, which would otherwise be ignored."""
     for stem, parts in _groups(plain, free).items():
         wanted: Iterable[Sequence[str]] = ()
         if not has_rates and (_RATE.search(stem) or stem == "w") and "euler" not in stem and "momentum" not in stem:

@@ -26,7 +26,7 @@ LENGTHS = (0.5, 2.0)
 MOST_DEFECT = 0.5
 """Matrices whose product with their transpose differs more from 1 are no rotations, or not in these columns."""
 _NO_NAMES = {4: "t omega", 5: "t quaternion", 8: "t quaternion omega", 13: "t matrix omega", 7: "t euler omega"}
-"""What a table without names holds, by the number of its columns."""
+"""Quantities of a table without names, by the number of its columns."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -288,7 +288,7 @@ def _shaped(name: str, values: Floats, shape: tuple[int, int]) -> Floats:
 
 
 def _checked(log: Log) -> Log:
-    """Returns the log without repeated rows; raises an error for what cannot be a log."""
+    """The log without repeated rows; raises an error for what cannot be a log."""
     parts = {"time": log.t, **({"attitude": log.attitude.values} if log.attitude else {}),
              **({"rate": log.omega.values} if log.omega else {}),
              **{raw.kind: raw.values for raw in log.conserved}}  # fmt: skip

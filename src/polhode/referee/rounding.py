@@ -13,7 +13,7 @@ EPSILON = 2.0**-52
 FLOAT_ERROR = 8 * EPSILON
 """Numbers with all their digits are taken to be this uncertain, relative to the largest: simulators round, too."""
 LEAST_DIFFERENT = 8
-"""The digits are told from at least this many different numbers: few numbers may be round by chance."""
+"""Least count of different numbers from which digits are inferred: few may be round by chance."""
 SAMPLED_ROWS = 2000
 """Digits are counted in this many rows."""
 _UNITS = ((1.0, ""), (math.pi / 180.0, " (as radians)"), (180.0 / math.pi, " (as degrees)"))
@@ -75,7 +75,7 @@ def rounding_of(values: Floats) -> Rounding | None:
 
 
 class Precision(NamedTuple):
-    """What the digits of a log allow to say."""
+    """Rounding of a log, from its digits."""
 
     attitude: float
     """The largest angle by which rounding may turn an attitude, in rad."""

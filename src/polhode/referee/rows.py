@@ -24,7 +24,7 @@ from polhode.support.arrays import Floats, lengths, to_space
 JUMP = 30.0
 """A row that is this many times farther than usual from where the one before leads has jumped."""
 LEAST_DEFECT = 1e-5
-"""Smaller differences from where the row before leads, relative to the motion between the rows, are not looked at."""
+"""Smaller differences from the prediction of the row before, relative to the motion between the rows, are ignored."""
 LEAST_DAMAGE = 1e-4
 """Rates that differ less than this from those of the attitudes, relative to the largest, are not held against a log."""
 LONGEST_EXCURSION = 3
@@ -36,7 +36,7 @@ LEAST_PART = 12
 MAPPED_ROWS = 150
 """Rates are compared with those of the attitudes in about this many rows."""
 MOST_TORQUED_ROWS = 20_000
-"""Torqued bodies are looked at in up to this many rows: the torque is called in plain Python."""
+"""Most rows that are compared under a torque, which is called in plain Python."""
 LINEAR = 0.05
 """Errors of attitudes up to this many radians are the integral of those of rates."""
 SUDDEN, WHOLE = 0.3, 0.9
@@ -162,7 +162,7 @@ def conventions_of_parts(trial: LogBesideTruth, row: int, words: str | None) -> 
 
 
 class RateMap(NamedTuple):
-    """What the rates are, made of those with which the attitudes turn."""
+    """The rates as made from those with which the attitudes turn."""
 
     words: str
     """As in: "1.1 times"."""

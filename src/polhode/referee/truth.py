@@ -34,7 +34,7 @@ class States(NamedTuple):
 
 @dataclass(frozen=True)
 class MotionModel:
-    """What turns, what turns it, and how exactly the motion is computed."""
+    """Body, torque, and the tolerance of the true motion."""
 
     body: Body
     torque: Torque
@@ -69,7 +69,7 @@ class MotionModel:
         return States(q, solution.omega, solution.error_estimate or self.rtol)
 
     def with_moments(self, factors: Floats) -> MotionModel:
-        """The same with principal moments multiplied by these factors."""
+        """Copy with principal moments multiplied by these factors."""
         axes = self.body.axes
         tensor = axes @ np.diag(self.body.moments * factors) @ axes.T
         body = Body((tensor + tensor.T) / 2, allow_unphysical=True, rotor=self.body.rotor)

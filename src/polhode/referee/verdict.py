@@ -1,4 +1,4 @@
-"""What the referee says: in numbers, in plain English, as a picture and as a page."""
+"""Verdicts of the referee: in numbers, in plain English, as a picture and as a page."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ class Errors:
     """The part of it that rounding in the log can make: in the row itself, and, as it grows, in the first one."""
     rate_limit: Floats
     reference: str
-    """What the true motion was computed by."""
+    """Method of the true motion."""
     reference_error: float
     """The error of that, in rad and relative to the largest rate."""
 
@@ -130,7 +130,7 @@ class Order:
 
 @dataclass(frozen=True, eq=False)
 class Verdict:
-    """What a log of a motion is worth: `print(verdict)` says it in plain English.
+    """Verdict on a log of a motion: `print(verdict)` says it in plain English.
 
     Examples
     --------
@@ -146,7 +146,7 @@ class Verdict:
     torque: Torque
     rows: int
     convention: Convention
-    """What the numbers mean: direction, order, axes, units; and how sure that is."""
+    """Convention of the numbers (direction, order, axes, units), and its certainty."""
     error: Errors
     """How far the log is from the true motion, over time."""
     drift: dict[str, Drift]
@@ -154,7 +154,7 @@ class Verdict:
     order: Order | None
     """The order of the method, if there are logs with different steps."""
     faults: tuple[Fault, ...]
-    """What is wrong, each in a sentence; those that are only possible say so."""
+    """Faults, each in a sentence; those that are only possible say so."""
     notes: tuple[str, ...]
     noise: Noise | None = None
     """White noise, if it explains all errors."""

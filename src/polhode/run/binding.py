@@ -55,6 +55,8 @@ class SpreadOfBodies(NamedTuple):
     """What exact flows have to cover at most, as `exact.effort` measures it."""
     gyrostats: bool = False
     """Whether some have a rotor."""
+    reordered: bool = False
+    """Whether their moments rise along the axes in different orders."""
 
 
 NO_OTHERS = SpreadOfBodies()
@@ -70,6 +72,7 @@ def scales_of(problem: Problem, plan: Plan, others: SpreadOfBodies = NO_OTHERS) 
     if plan.method.ignores_scales:
         scales = ANY_SCALES[_axis_of(problem, plan, others)]
         scales = ANY_SCALES_WITH_ROTOR if _is_gyrostat(problem, others) else scales
+        scales = scales._replace(changing=problem.body.changes)
         return scales._replace(carried=problem.torque.state_sizes) if problem.torque.state_names else scales
     return full_scales(problem, plan, others)
 
@@ -77,10 +80,15 @@ def scales_of(problem: Problem, plan: Plan, others: SpreadOfBodies = NO_OTHERS) 
 def full_scales(problem: Problem, plan: Plan, others: SpreadOfBodies = NO_OTHERS) -> Scales:
     """Returns the sizes at the start of the problem, also for a run that goes on: the same program, the same bits."""
     body, torque, method = problem.body, problem.torque, plan.method
+    if others.reordered and method.ranks_axes:
+        raise ValueError(
+            f"{method.name} takes the axes in the order in which the moments rise, and that differs from body to body "
+            "here: name one order for all, such as axes=123"
+        )
     momentum = problem.momentum_start if body.aligned else problem.momentum_start @ body.axes
     depends = torque.depends
     changes = depends is not Depends.POSITION and bool(depends & (Depends.TIME | Depends.RATE))
-    changes = changes or bool(torque.breakpoints)
+    changes = changes or bool(problem.breakpoints) or body.changes
     step = (plan.longest_step or plan.step) * method.advance
     conserves = torque.potential_kernel is not None and not changes
     size = (triple(body.moments), triple(momentum), step, plan.torque_size or 0.0)
@@ -92,13 +100,14 @@ def full_scales(problem: Problem, plan: Plan, others: SpreadOfBodies = NO_OTHERS
     # Steps that a search has found are others for every body; those that a user has chosen are mostly the same.
     shared = plan.longest_step is not None and not others.many
     return Scales(
-        *size, changes, conserves, others.many, effort, axis=axis, gyrostat=gyrostat, carried=carried, shared=shared
+        *size, changes, conserves, others.many, effort, axis=axis, gyrostat=gyrostat, carried=carried, shared=shared,
+        changing=body.changes,
     )  # fmt: skip
 
 
 def _is_gyrostat(problem: Problem, others: SpreadOfBodies) -> bool:
     """Whether kernels see the body as one with a rotor."""
-    return problem.body.has_rotor or others.gyrostats
+    return problem.body.has_rotor or problem.body.changes or others.gyrostats
 
 
 def _axis_of(problem: Problem, plan: Plan, others: SpreadOfBodies) -> int:
@@ -121,7 +130,9 @@ def sampled(
     else:
         pull = torque_in_principal_axes(kernel, tilted=tilted, windowed=windowed, carried=carried)
         made = scheme.value.bind(pull, depends, scales)
-    return made._replace(sample=principal_sample(sample, tilted=tilted), gyrostat=scales.gyrostat)
+    return made._replace(
+        sample=principal_sample(sample, tilted=tilted), gyrostat=scales.gyrostat, changing=scales.changing
+    )
 
 
 def bound(
@@ -135,7 +146,7 @@ def bound(
     flows: tuple[Any, ...] = ()
     deciding: object = scales
     if prepared is not None:
-        rest = (scales.many, scales.packed, scales.axis, scales.gyrostat, scales.form, scales.carried)
+        rest = (scales.many, scales.packed, scales.axis, scales.gyrostat, scales.form, scales.carried, scales.changing)
         flows = prepared(depends, scales)
         deciding = (flows, rest)
     return _bound_anew(scheme, kernel, tilted, windowed, depends, deciding, Uncompared((scales, flows)))
@@ -177,17 +188,16 @@ def _bound_anew(
         made = bind(together=True)  # what depends on the time alone is then computed once for all iterations of a step
     if variant := [f.__variant__ for f in flows if hasattr(f, "__variant__")]:
         made.step.__variant__ = ", ".join(variant)  # type: ignore[attr-defined]
-    return made._replace(gyrostat=True) if scales.gyrostat else made
+    return made._replace(gyrostat=True, changing=scales.changing) if scales.gyrostat else made
 
 
 @lru_cache(maxsize=128)
-def _located(
-    torque: Locatable, tilted: bool, windowed: bool, native: bool, gyrostat: bool, carried: tuple[float, ...]
-) -> BoundStep:
+def _located(torque: Locatable, tilted: bool, windowed: bool, native: bool, scales: Scales) -> BoundStep:
     """Binds the steps that end at the bends of a torque."""
+    carried = scales.carried
     kernel = torque.kernel if native else _without_exceptions(torque.kernel, len(carried))
     pull = torque_in_principal_axes(kernel, tilted=tilted, windowed=windowed, carried=len(carried))
-    return located(pull, torque.decisions, carried)._replace(gyrostat=gyrostat)
+    return located(pull, torque.decisions, carried)._replace(gyrostat=scales.gyrostat, changing=scales.changing)
 
 
 def _without_exceptions(kernel: UserTorque, carried: int) -> UserTorque:
@@ -220,11 +230,11 @@ class Binding:
     ):
         self.problem, self.plan, self.others, self.driver = problem, plan, others, driver
         self.tilted = others.tilted or not problem.body.aligned
-        self.windowed = len(problem.torque.breakpoints) > 0
+        self.windowed = len(problem.breakpoints) > 0
         self.native, self.scales = compiles(), scales_of(problem, plan, others)
         bends = self._bends()
-        kind = (self.tilted, self.windowed, self.native, self.scales.gyrostat, problem.torque.state_sizes)
-        self.located = None if bends is None else _located(bends, *kind)
+        scales = self.scales._replace(carried=problem.torque.state_sizes)
+        self.located = None if bends is None else _located(bends, self.tilted, self.windowed, self.native, scales)
         if self.located is not None and (sample := problem.torque.sample_kernel) is not None:
             self.located = self.located._replace(sample=principal_sample(sample, tilted=self.tilted))
         self.stepper = self._bind()
@@ -283,14 +293,17 @@ class Binding:
         """What is compiled, in words: other programs for the same method and torque are told apart."""
         words, scales = getattr(self.stepper.step, "__variant__", ""), self.scales
         if scales.axis or self.tilted or scales.gyrostat:
-            told = ((scales.axis, "symmetric"), (self.tilted, "tilted"), (scales.gyrostat, "with a rotor"))
+            rotor = scales.gyrostat and not scales.changing
+            told = [(scales.axis, "symmetric"), (self.tilted, "tilted"), (rotor, "with a rotor")]
+            told.append((scales.changing, "changing"))
             words = ", ".join([*filter(None, [words]), *[word for is_so, word in told if is_so]])
         return f"{self.name} ({words})" if words else self.name
 
     @property
     def forms(self) -> int:
         """The number of forms of the scheme that compute the points of a step together."""
-        return self.plan.method.forms_in_lanes if self.native else 0
+        forms = self.plan.method.forms_in_lanes if self.native else 0
+        return min(forms, 1) if self.scales.changing else forms
 
     def compiles_in_lanes(self, on_compile: OnCompile) -> bool:
         """Whether all points of a step can be computed together, the torque included."""

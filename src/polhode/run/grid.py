@@ -15,7 +15,6 @@ from polhode.kernels.loop.pieces import HEADER, PIECE, WIDTH
 from polhode.problem import Plan, Problem
 from polhode.support.arrays import Floats
 from polhode.support.checks import FEW_NUMBERS
-from polhode.torques import Torque
 
 
 class Segment(NamedTuple):
@@ -117,30 +116,30 @@ MANY_BREAKPOINTS = 4
 """A torque with more has its pieces in one compiled loop: about 150 us for each are saved, for another program."""
 
 
-def has_pieces(torque: Torque, plan: Plan) -> bool:
+def has_pieces(problem: Problem, plan: Plan) -> bool:
     """Whether a span is cut into pieces, because the torque has many breakpoints, or knots that are taken for such."""
-    if torque.sample_kernel is not None:
-        return torque.samples_compiled
-    return plan.at_knots or len(torque.breakpoints) > MANY_BREAKPOINTS
+    if problem.torque.sample_kernel is not None:
+        return problem.torque.samples_compiled
+    return plan.at_knots or len(problem.breakpoints) > MANY_BREAKPOINTS
 
 
-def stops_of(torque: Torque, t0: float, t1: float, *, at_knots: bool) -> Floats:
+def stops_of(problem: Problem, t0: float, t1: float, *, at_knots: bool) -> Floats:
     """Returns the breakpoints between two times, with the knots if these count, from the first to the last."""
     low, high = min(t0, t1), max(t0, t1)
 
     def inside(times: tuple[float, ...]) -> Floats:
         return np.array(times[bisect_right(times, low) : bisect_left(times, high)], dtype=np.float64)
 
-    found = inside(torque.breakpoints)
-    return np.union1d(found, inside(torque.knots)) if at_knots else found
+    found = inside(problem.breakpoints)
+    return np.union1d(found, inside(problem.torque.knots)) if at_knots else found
 
 
 def pieces_of(problem: Problem, plan: Plan, t_begin: float | None = None) -> Pieces | None:
     """Returns the pieces of a run whose torque has many breakpoints; None: it has few."""
-    if not has_pieces(problem.torque, plan):
+    if not has_pieces(problem, plan):
         return None
     t0, t1 = problem.t_start if t_begin is None else t_begin, problem.t_end
-    inside = stops_of(problem.torque, t0, t1, at_knots=plan.at_knots)
+    inside = stops_of(problem, t0, t1, at_knots=plan.at_knots)
     if plan.first_stop is not None and min(t0, t1) < plan.first_stop < max(t0, t1):
         inside = np.union1d(inside, [plan.first_stop])
     return Pieces(np.concatenate([[t0], inside if t1 > t0 else inside[::-1], [t1]]), plan)
@@ -149,7 +148,7 @@ def pieces_of(problem: Problem, plan: Plan, t_begin: float | None = None) -> Pie
 def between_stops(problem: Problem, *, at_knots: bool = False) -> tuple[float, float]:
     """Returns the lengths of the shortest and the longest stretch of a span between breakpoints, or knots too."""
     low, high = sorted((problem.t_start, problem.t_end))
-    lengths = np.diff([low, *stops_of(problem.torque, low, high, at_knots=at_knots), high])
+    lengths = np.diff([low, *stops_of(problem, low, high, at_knots=at_knots), high])
     return float(lengths.min()), float(lengths.max())
 
 
@@ -164,7 +163,7 @@ class Grid(NamedTuple):
 
 def grid_of(problem: Problem, plan: Plan, t_begin: float | None = None) -> Grid:
     """Returns what decides the segments of a run, which may begin later than its problem does."""
-    breaks = problem.torque.breakpoints
+    breaks = problem.breakpoints
     if plan.first_stop is not None:
         breaks = tuple(sorted({*breaks, plan.first_stop}))
     begin = problem.t_start if t_begin is None else t_begin

@@ -11,24 +11,20 @@ from typing import Any, Generic, NamedTuple, Protocol, Self, TypeVar, final
 import numpy as np
 from numpy.typing import NDArray
 
-from polhode.body import Body
-from polhode.compiler import KernelRaised, address_of, at_addresses, compiles, is_from_callback
-from polhode.kernels.gyrostat import body_of, rate_of
+from polhode.body import Body, Frame
+from polhode.compiler import KernelRaised, address_of, at_addresses, is_from_callback
+from polhode.kernels.gyrostat import body_at, body_of, rate_of
 from polhode.kernels.loop.drive import AT, SETTING
 from polhode.kernels.ops import internal, is_gyrostat, read_only
 from polhode.kernels.states import STATE, form_of
 from polhode.kernels.status import OK, Status
-from polhode.kernels.types import BoundStep, CarriedState, Inertia, Params, State, Vec3
-from polhode.problem import HARMLESS, NO_STATE, Plan, Problem, Stats
+from polhode.kernels.types import BoundStep, CarriedState, Changing, Inertia, Params, Quat, State, Vec3
+from polhode.problem import HARMLESS, NO_STATE, PerturbedStart, Plan, Problem, Stats, may_be_quick
 from polhode.run import step_warnings, stiffness
 from polhode.run.binding import NO_OTHERS, Binding, ById, OnCompile, SpreadOfBodies, triple
-from polhode.run.buffers import Buffers, check_room
-from polhode.run.frame import Frame
 from polhode.run.grid import Grid, Segment, grid_of, has_pieces, segments
-from polhode.run.perturbation import PerturbedStart
-from polhode.run.rows_fixed import FixedSteps, driver_of
-from polhode.run.rows_variable import steps_of
-from polhode.run.step_warnings import ShortSteps, about_short_steps, are_absurdly_short, levels_of_polhode
+from polhode.run.rows import Buffers, FixedSteps, check_room, driver_of, steps_of
+from polhode.run.step_warnings import ShortSteps, about_short_steps, are_absurdly_short, good_steps, levels_of_polhode
 from polhode.run.stiffness import are_limited, fastest_decay, is_stiff
 from polhode.run.trial import fault_of_torque, size_at_start, size_where_it_begins, what_torque_does
 from polhode.solution import Solution, assemble
@@ -199,14 +195,16 @@ class Begin(NamedTuple):
 def as_kernels_see(body: Body, *, gyrostat: bool) -> Inertia:
     """Returns the body as kernels take it: with a rotor, which may be zero, or without one."""
     a, b, c = triple(body.moments)
-    rotor = triple(body.principal_rotor) if gyrostat else None
+    rotor = triple(body.principal_rotor) if gyrostat or body.changes else None
+    if body.changes:
+        return Changing((a, b, c), (1.0 / a, 1.0 / b, 1.0 / c), rotor or (0.0, 0.0, 0.0), body.handles)  # type: ignore[return-value]
     return body_of((a, b, c), (1.0 / a, 1.0 / b, 1.0 / c), rotor)
 
 
 def setting_of(body: Inertia, frame: Frame, segment: Segment, tuning: tuple[float, float]) -> Floats:
     """Returns the fixed numbers of a segment and of the method, as the loop takes them."""
-    shared = (*segment.window, *tuning)
-    setting = np.array([*body.inertia, *body.inverse, *frame.axes, *shared, *internal(body)])
+    shared, handles = (*segment.window, *tuning), body.table if isinstance(body, Changing) else (0.0, 0.0)
+    setting = np.array([*body.inertia, *body.inverse, *frame.axes, *shared, *internal(body), *handles])
     assert setting.size == SETTING
     return setting
 
@@ -215,12 +213,6 @@ def first_chunk(stepper: BoundStep) -> int:
     """Returns the number of steps in the first chunk of a run whose progress is not shown."""
     each = stepper.evaluations_per_step
     return max(1, FIRST_EVALUATIONS // max(1, UNKNOWN_EVALUATIONS if each is None else each))
-
-
-def may_be_quick(problem: Problem) -> bool:
-    """Whether runs under this torque may be made by one call of compiled code or two."""
-    torque = problem.torque
-    return compiles() and torque.sample_kernel is None and not torque.calls_python
 
 
 class Stretch(NamedTuple):
@@ -300,7 +292,7 @@ class ReadyLoop:
         check_room(self.rows, self.width)
         kernels = as_kernels_see(body, gyrostat=body.has_rotor)
         if kind.inverses is not None:
-            kernels = body_of(kernels.inertia, kind.inverses, internal(kernels) if is_gyrostat(kernels) else None)
+            kernels = kernels._replace(inverse=kind.inverses)
         self.carried = max(1, self.stepper.memory)
         self.no_values = np.zeros(1)
         arrays = Buffers(np.zeros(self.width), steps.clock, kind.values)
@@ -391,7 +383,7 @@ def ready_loop(
     """Returns the runs of this kind, which may have been made for another start; None: there are none."""
     step, times = plan.step * plan.method.advance, problem.times
     rows = problem.span / (step * (problem.every or 1)) if times is None else times.size
-    if rows > MOST_KEPT_ROWS or has_pieces(problem.torque, plan):
+    if rows > MOST_KEPT_ROWS or has_pieces(problem, plan):
         return None
     return _ready_loops(Kind.of(problem, plan, binding, values, nudged, on_compile))
 
@@ -442,7 +434,7 @@ class Integration:
         memory = begin.memory if begin is not None else ()
         if len(memory) == self.stepper.memory > 0:
             self.arrays.carried[:] = memory
-            if self.t_begin not in problem.torque.breakpoints:
+            if self.t_begin not in problem.breakpoints:
                 self.arrays.count[AT.resumed] = 1
                 self.evaluations = -self._counted()
 
@@ -464,8 +456,7 @@ class Integration:
         begin = None
         if nudged is not None:
             begin = Begin(problem.t_start, nudged.quaternion, nudged.momentum, state=problem.state_start)
-            rotor = internal(self.body) if is_gyrostat(self.body) else None
-            other.body = body_of(self.body.inertia, triple(nudged.inverses), rotor)
+            other.body = self.body._replace(inverse=triple(nudged.inverses))
         other.restart(problem, plan.replace(torque_size=self.plan.torque_size), begin)
         if (other.steps.pieces is None) == (self.steps.pieces is None) and self.binding.serves(problem, other.plan):
             other.arrays.carried = np.zeros(self.arrays.carried.size)
@@ -611,12 +602,20 @@ class Integration:
         self.evaluations += self._counted()
         return Status.OK
 
+    def _params(self) -> Params:
+        window = self.steps.here(self.segment, self.arrays).window
+        return Params(read_only(self.values), self.frame.axes, window, self.plan.method.tuning)
+
+    def _seen_by_torque(self, t: float, s: State | CarriedState) -> tuple[Quat, Vec3]:
+        """Returns attitude and rate as a torque sees them, in the user's axes."""
+        return self.frame.seen_by_torque(s, rate_of(body_at(self.body, self._params(), t), s.m))
+
     def _sample(self, t: float) -> None:
         """Lets laws of Python look at the body, where a segment begins."""
         kernel = self.problem.torque.sample_kernel
         assert kernel is not None
         s = self._state()
-        q, w = self.frame.seen_by_torque(s, rate_of(self.body, s.m))
+        q, w = self._seen_by_torque(t, s)
         with self._keeping(f"raised by a sampled law at t = {t:.12g}; {KEPT}"):
             self.arrays.state[STATE : STATE + self.stepper.carried] = kernel(
                 t, q, w, read_only(self.values), tuple(self._carried().tolist())
@@ -665,7 +664,7 @@ class Integration:
         """Returns the fastest decay at the last state, over a span from there, and the rate."""
         problem = self.problem
         q, m = self.frame.outward_one(self.arrays.state)
-        w = problem.body.rate(m)
+        w = problem.body.rate(m, self._time())
         z = self._carried()
         return fastest_decay(problem.body, problem.torque, self._time(), q, w, span, z), math.hypot(*w.tolist())
 
@@ -794,7 +793,7 @@ class Integration:
     def _seen(self, t: float) -> str | None:
         """Returns what the torque was doing in the step that failed, if it changes the momentum within that time."""
         s = self._state()
-        q, w = self.frame.seen_by_torque(s, rate_of(self.body, s.m))
+        q, w = self._seen_by_torque(t, s)
         steps = self.plan.step if not self.plan.method.variable_steps else 1e-3 * (t - self.t_begin)
         seen = (read_only(self.values), t, q, w, tuple(self._carried().tolist()))
         return what_torque_does(self.problem.torque, *seen, math.hypot(*s.m), abs(steps))
@@ -811,18 +810,19 @@ class Integration:
         strongest = float(np.abs(np.asarray(self.values, dtype=np.float64)).max(initial=0.0))
         if strongest > HARMLESS:
             return f"check the numbers of the torque {self.problem.torque.name} and their units: one is {strongest:.3g}"
-        return usual
+        rate = math.hypot(*self.problem.omega_start)
+        turn = 0.0 if self.plan.method.variable_steps else rate * abs(self.plan.step)
+        long = f"take a shorter step: it turns the body by {turn:.2g} rad; {good_steps(rate)} suit its rate"
+        return long if turn > 1.0 else usual
 
     def _fault(self, t: float) -> str | None:
         """Returns what the torque did wrong in the step that failed, if it did."""
         if (wrong := self._fault_of_sample(t)) is not None:
             return wrong
-        window = self.steps.here(self.segment, self.arrays).window
-        p = Params(read_only(self.values), self.frame.axes, window, self.plan.method.tuning)
         lengths = self.steps.lengths_from_here(self.segment, self.arrays)
         return fault_of_torque(
-            self.problem.torque, self.plan.method, self.binding.scales, self.body, p, t, self._state(), lengths,
-            (self.t_begin, self.problem.t_end), tilted=self.binding.tilted,
+            self.problem.torque, self.plan.method, self.binding.scales, self.body, self._params(), t, self._state(),
+            lengths, (self.t_begin, self.problem.t_end), tilted=self.binding.tilted,
         )  # fmt: skip
 
     def _fault_of_sample(self, t: float) -> str | None:
@@ -831,7 +831,7 @@ class Integration:
         if kernel is None:
             return None
         s = self._state()
-        q, w = self.frame.seen_by_torque(s, rate_of(self.body, s.m))
+        q, w = self._seen_by_torque(t, s)
         with faults_ignored(), np.errstate(all="ignore"):
             taken = kernel(t, q, w, read_only(self.values), tuple(self._carried().tolist()))
             if not all(map(math.isfinite, taken)):
@@ -852,9 +852,9 @@ class Integration:
         """Calls the torque once in plain Python, before anything is compiled; returns its size."""
         torque, t = self.problem.torque, self.t_begin
         s = self._state()
-        q, w = self.frame.seen_by_torque(s, rate_of(self.body, s.m))
+        q, w = self._seen_by_torque(t, s)
         t_seen = t
-        if torque.breakpoints:
+        if self.problem.breakpoints:
             low, high = self.steps.here(self.segment, self.arrays).window
             t_seen = min(max(t, low), high)
         return size_at_start(torque, read_only(self.values), t, t_seen, q, w, tuple(self._carried().tolist()))
@@ -866,7 +866,7 @@ def solve(
 ) -> Solution:  # fmt: skip
     """Runs a plan to the end, or raises with what there is."""
     torque = problem.torque
-    plain = begin is None and progress is None and not plan.method.variable_steps and not torque.breakpoints
+    plain = begin is None and progress is None and not plan.method.variable_steps and not problem.breakpoints
     if plain and may_be_quick(problem):
         given = list(torque.parameters(problem.body))
         values = np.array(checks.numbers("parameters", given, len(given)))

@@ -43,7 +43,7 @@ class Reach:
         self.setting: Floats | None = None
         """The fixed numbers of steps aside, if they are the same at all times."""
         torque = problem.torque
-        if not plan.method.variable_steps and not torque.breakpoints and torque.sample_kernel is None:
+        if not plan.method.variable_steps and not problem.breakpoints and torque.sample_kernel is None:
             self.setting = self.run.setting(self.run.steps.segments[0])
             self.setting[10:12] = -math.inf, math.inf  # without jumps there is no window to be kept to
 
@@ -133,7 +133,9 @@ def at(solution: Solution, t: Any) -> Solution:
     place[order] = np.arange(order.size)
     if (motion := _closed_form(solution)) is not None:
         q, m = states_of(motion, problem, times[order])
-        return replace(solution, t=times, quaternion=q[place], momentum=m[place], saved_potential=None)
+        return replace(
+            solution, t=times, quaternion=q[place], momentum=m[place], saved_potential=None, derivatives=None
+        )
     row = np.searchsorted(sign * known_t, sign * times[order], side="right") - 1
     q, m, z = known_q[row].copy(), known_m[row].copy(), known_z[row].copy()
     moving = np.flatnonzero(times[order] != known_t[row])
@@ -145,5 +147,6 @@ def at(solution: Solution, t: Any) -> Solution:
             a, b, c = reach.states(float(known_t[k]), known_q[k], known_m[k], known_z[k], sign * distinct)
             q[part], m[part], z[part] = a[back], b[back], c[back]
     return replace(
-        solution, t=times, quaternion=q[place], momentum=m[place], state=z[place], saved_potential=None
+        solution, t=times, quaternion=q[place], momentum=m[place], state=z[place], saved_potential=None,
+        derivatives=None,
     )  # fmt: skip

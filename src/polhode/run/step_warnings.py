@@ -1,4 +1,4 @@
-"""Warnings of adaptive steps that have become so short that a run would take very long, and of given ones too long."""
+"""Warnings of runs that take long, of steps that have become absurdly short, and of given ones that are too long."""
 
 from __future__ import annotations
 
@@ -13,6 +13,15 @@ from polhode.support.checks import levels_of_polhode as levels_of_polhode
 
 if TYPE_CHECKING:
     from polhode.solution import Solution
+
+LONG_SECONDS = 60.0
+"""A run that is likely to take longer is announced, unless its progress is shown."""
+STEP_SECONDS = 1e-7
+"""The time of a step with one exact flow or one evaluation of a torque model: 0.06 to 0.12 us were measured."""
+LANE_SECONDS = 2e-8
+"""The same on a core that computes several bodies at a time."""
+BODY_SECONDS = 6e-7
+"""The time in which a body of an ensemble is drawn, surveyed and reduced, on one core."""
 
 LOOK_STEPS = 10_000
 """The number of steps between two looks at their length."""
@@ -33,6 +42,19 @@ LARGEST_DRIFT = 0.01
 """A conserved quantity that has changed by more than this part of it shows that steps are too long."""
 GOOD_TURN_RADIANS = 0.3
 """A turn in a step that every method takes."""
+
+
+class LongRun(UserWarning):
+    """A run is about to begin that is likely to take minutes or more.
+
+    Examples
+    --------
+    >>> import warnings
+    >>> with warnings.catch_warnings():
+    ...     warnings.simplefilter("ignore", ph.LongRun)  # begin without a word
+    ...     run = ph.simulate(ph.Body([1, 2, 2.8]), omega=[0.1, 2, 0], t_span=(0, 5), rtol=1e-9)
+    ...
+    """
 
 
 class ShortSteps(UserWarning):
@@ -57,8 +79,16 @@ def warn_of_long_steps(made: Solution, whose: str = "") -> None:
         abs(plan.step) * fastest < LOOK_TURN_RADIANS * least and made.stats.steps < LOOK_STEPS
     ):
         return
-    rates = math.hypot(*made.problem.omega_start.tolist()), math.hypot(*body.rate(made.last_momentum).tolist())
+    rates = (
+        math.hypot(*made.problem.omega_start.tolist()),
+        math.hypot(*body.rate(made.last_momentum, made.t_last).tolist()),
+    )
     say_steps_are_long(plan.method, min(abs(plan.step), abs(made.problem.span)), rates, made.drift(), whose)
+
+
+def good_steps(rate: float) -> str:
+    """The steps that suit a rate, in words."""
+    return f"steps of {GOOD_TURN_RADIANS / rate:.1g} s or less"
 
 
 def say_steps_are_long(
@@ -77,7 +107,7 @@ def say_steps_are_long(
         reasons.append(f"the {name}{of_whom}, which is conserved, is off by {100 * change:.3g} % at the end")
     if not reasons:
         return
-    shorter = f"steps of {GOOD_TURN_RADIANS / rate:.1g} s or less" if turn > GOOD_TURN_RADIANS else "shorter steps"
+    shorter = good_steps(rate) if turn > GOOD_TURN_RADIANS else "shorter steps"
     exact = (
         ", a method whose free bodies turn exactly, such as Strang," if method.longest_turn < step * rates[0] else ""
     )
@@ -104,3 +134,31 @@ def about_short_steps(problem: Problem, plan: Plan, length: float, *, stiff: boo
         f"{short} jumps where the motion is, or changes in such times; smooth a jump, or end the run at it by a "
         "terminal event and go on with another torque (at known times: give its breakpoints)"
     )
+
+
+def seconds_of(steps: float, bodies: int = 1, threads: int = 1) -> float:
+    """Returns about how long this number of steps of each body takes at least, with a simple torque."""
+    if bodies == 1:
+        return STEP_SECONDS * steps
+    return bodies * (BODY_SECONDS + LANE_SECONDS * steps / threads)
+
+
+def announce(steps: float, bodies: int = 1, threads: int = 1, *, hint: str) -> None:
+    """Warns of a run that is likely to take long; `hint` says how to shorten it."""
+    seconds = seconds_of(steps, bodies, threads)
+    if seconds <= LONG_SECONDS:
+        return
+    work = f"{steps:.2g} steps" if bodies == 1 else f"{bodies:.2g} bodies with {steps:.2g} steps each"
+    warnings.warn(
+        f"{work} take {duration(seconds)} at least: {hint}, or give progress= to see how far the run is",
+        LongRun,
+        stacklevel=levels_of_polhode(),
+    )
+
+
+def duration(seconds: float) -> str:
+    """Returns a length of time in words, in the largest unit of which there is one."""
+    for unit, size in (("years", 31_557_600.0), ("days", 86_400.0), ("hours", 3600.0), ("minutes", 60.0)):
+        if seconds >= size:
+            return f"about {seconds / size:.2g} {unit}"
+    return f"about {seconds:.2g} seconds"

@@ -1,14 +1,17 @@
-"""Torques tried in plain Python: before a run, so that mistakes show early; after a failure, to find its cause."""
+"""Torques tried: before a run, so that mistakes and costs show early; after a failure, to find its cause."""
 
 import math
+import time
 from collections.abc import Callable
-from functools import partial
+from contextlib import suppress
+from functools import lru_cache, partial
 from typing import Any
 
 import numpy as np
 
-from polhode.compiler import is_from_callback
+from polhode.compiler import CompilationFailed, KernelRaised, compiles, is_from_callback, program
 from polhode.compiler.errors import WRITES
+from polhode.kernels.loop.drive import torque_rows
 from polhode.kernels.ops import read_only
 from polhode.kernels.steps.flows import principal_torque
 from polhode.kernels.types import (
@@ -27,7 +30,17 @@ from polhode.problem import Problem
 from polhode.support.arrays import Floats
 from polhode.support.interrupts import faults_ignored, is_from_handler
 from polhode.support.returned_numbers import no_real_number, plain_item, size_of
-from polhode.torques import Torque
+from polhode.torques import CustomTorque, SumTorque, Torque
+
+CALLBACK_SECONDS = 6e-7
+"""What it takes a program to call a Python function, besides what that takes itself."""
+SUSPECT_SECONDS = {False: 3e-4, True: 3e-5}
+"""A torque that takes longer than this in plain Python may be dear when it is compiled, or a function of C: these are
+called through ctypes, which takes some microseconds."""
+TRIALS = 3
+"""Calls of which the quickest counts: the first one may import or compile something."""
+TRIAL_ROWS = 4
+"""Evaluations of a compiled torque that are timed together."""
 
 
 def size_or_zero(kernel: UserTorque, t: float, q: Quat, w: Vec3, p: Floats) -> float:
@@ -211,3 +224,66 @@ def _in_part(torque: Torque, t: float, q: Any, w: Any, p: Any, z: Any = ()) -> s
                     continue
             return f" in its part {name}"
     return ""
+
+
+# --- how long a torque takes ---------------------------------------------------------------------------------------
+
+
+def may_be_dear(torque: Torque, seconds: float) -> bool:
+    """Whether a torque, of which one call in plain Python took so long, may be dear within a program."""
+    if not isinstance(torque, CustomTorque | SumTorque):  # models are quick
+        return False
+    return torque.calls_python or seconds > SUSPECT_SECONDS[torque.calls_out]
+
+
+def seconds_a_call(problem: Problem) -> float:
+    """Returns how long an evaluation of the torque takes within a program; 0 where it is too quick to matter."""
+    torque = problem.torque
+    if not isinstance(torque, CustomTorque | SumTorque):  # models are quick
+        return 0.0
+    values = np.array(torque.parameters(problem.body), dtype=np.float64)
+    kernel, p, t = torque.torque_kernel, read_only(values), problem.t_start
+    a, b, c, d = problem.quaternion_start.tolist()
+    x, y, z = problem.omega_start.tolist()
+    with faults_ignored():  # the run will say what is wrong
+        call = lambda: kernel(t, (a, b, c, d), (x, y, z), p)  # noqa: E731
+        if torque.calls_python:
+            return CALLBACK_SECONDS + _quickest(call)
+        suspect = SUSPECT_SECONDS[torque.calls_out]
+        if compiles() and _quickest(call, 1) > suspect and _quickest(call) > suspect:
+            rows = np.repeat([[t, a, b, c, d, x, y, z]], TRIAL_ROWS, axis=0)
+            times, q, w = (np.ascontiguousarray(rows[:, k]).reshape(-1) for k in (0, slice(1, 5), slice(5, 8)))
+            return _quickest(_filled(kernel, values, times, q, w)) / TRIAL_ROWS
+    return 0.0
+
+
+def _quickest(call: Callable[[], Any], trials: int = TRIALS) -> float:
+    """Returns the least time that a call takes."""
+    seconds = []
+    for _ in range(trials):
+        clock = time.perf_counter()
+        call()
+        seconds.append(time.perf_counter() - clock)
+    return min(seconds)
+
+
+rows_of = lru_cache(maxsize=128)(torque_rows)
+ROWS_SIGNATURE = "ppppppii"
+"""The arguments of the loop over rows of a torque."""
+NO_STATE_ROWS = np.zeros(1)
+"""What stands for the rows of numbers that a torque carries, if it carries none."""
+
+
+def _filled(kernel: UserTorque, values: Any, t: Any, q: Any, w: Any) -> Callable[[], Any]:
+    """Returns a function that evaluates a compiled torque in some rows."""
+    try:
+        fill = program(rows_of(kernel), ROWS_SIGNATURE, tentative=True, what="a torque")
+    except CompilationFailed:  # the run will say why
+        return lambda: None
+    out = np.empty(w.size)
+
+    def call() -> None:
+        with suppress(KernelRaised):
+            fill(values, t, q, w, NO_STATE_ROWS, out, values.size, t.size)
+
+    return call

@@ -14,6 +14,7 @@ from typing import Any, NamedTuple, final
 
 import numpy as np
 
+from polhode.body import Frame
 from polhode.compiler import on_arrays
 from polhode.ensembles.batch import Batch, BatchRun, Survey, is_of_torque
 from polhode.ensembles.initial import Start as InitialStates
@@ -28,13 +29,11 @@ from polhode.kernels.types import Depends, Inertia, Params, Pull, Start, State
 from polhode.methods import Keeps, Method
 from polhode.problem import NO_STATE, Plan, Problem
 from polhode.run.binding import OnCompile
-from polhode.run.frame import Frame
 from polhode.run.grid import Segment
 from polhode.run.integration import Integration
 from polhode.support.arrays import Floats
 from polhode.torques import Torque
-from polhode.torques.constant_body import ConstantBodyTorque
-from polhode.torques.constant_space import ConstantSpaceTorque
+from polhode.torques.prescribed import ConstantBodyTorque, ConstantSpaceTorque
 
 MANY_STEPS = 2**62
 """The steps of a segment that never ends."""
@@ -155,8 +154,8 @@ class StepEngine:
         self.counts_evaluations = self.lead.stepper.evaluations_per_step is None
         self.is_variable = method.variable_steps
         self.remembers = self.memory > 0 or self.is_variable
-        self.breakpoints = acting.breakpoints
-        self.is_known_always = _is_known_always(acting)
+        self.breakpoints = self.lead.problem.breakpoints
+        self.is_known_always = _is_known_always(acting) and not problem.body.changes
         self.is_undone = bodies.count > 1 and acting.calls_python
         """Whether a step in which something was raised is undone: some bodies may have made it."""
         self.segment = self.lead.steps.segments[0]

@@ -287,6 +287,28 @@ def unit(q: Floats) -> Floats:
     return scaled
 
 
+def quaternions(name: str, attitudes: Any) -> Floats:
+    """Returns the unit quaternions, scalar first, of attitudes that the user gave, in rows; of one attitude, one row.
+
+    They may be a stack of Rotations or a list of them, or rows of quaternions or of matrices.
+    """
+    if hasattr(attitudes, "as_quat"):
+        q = np.atleast_2d(np.asarray(attitudes.as_quat(), dtype=np.float64))
+        return q[:, [3, 0, 1, 2]]
+    several = isinstance(attitudes, list | tuple) and any(hasattr(one, "as_quat") for one in attitudes)
+    shape = (len(attitudes), 3, 3) if several else () if attitudes is None else shape_of(name, attitudes)
+    if len(shape) < 2 or (shape == (3, 3) and not several):
+        return quaternion(name, attitudes)[None, :]
+    if len(shape) == 3:
+        return np.array([quaternion(f"{name}[{k}]", one) for k, one in enumerate(attitudes)])
+    if shape[0] == 0 or shape[1] != 4:
+        raise ValueError(f"{name} must have the shape (4,) or (bodies, 4), not {shape}")
+    q = array(name, attitudes, shape)
+    if (zero := (q == 0.0).all(axis=1)).any():
+        raise ValueError(f"{name}[{int(np.argmax(zero))}] must be a rotation, but the quaternion is zero")
+    return given_unit(name, q)
+
+
 def given_unit(name: str, q: Floats) -> Floats:
     """Does the same with a stack that a user gave, and warns if one of them is not of unit length."""
     w, x, y, z = (q[..., k] for k in range(4))

@@ -6,26 +6,13 @@ from typing import Any
 
 from polhode.support.interrupts import imported
 
-EXTRA_OF = {
-    "matplotlib": "plot",
-    "mpl_toolkits": "plot",
-    "pandas": "data",
-    "xarray": "data",
-    "pydantic": "cli",
-    "pydantic_core": "cli",
-    "rich": "cli",
-    "typer": "cli",
-    "anywidget": "notebook",
-    "dask": "cluster",
-    "distributed": "cluster",
-    "zarr": "cluster",
-    "flint": "proof",
-    "ppigrf": "environment",
-    "pyarrow": "tables",
-    "pymsis": "environment",
-    "pythonfmu": "fmu",
-    "spiceypy": "spice",
-}
+_PACKAGES = {
+    "plot": "matplotlib mpl_toolkits", "data": "pandas xarray", "cli": "pydantic pydantic_core rich typer",
+    "notebook": "anywidget", "cluster": "dask distributed zarr", "proof": "flint",
+    "environment": "ppigrf pymsis", "tables": "pyarrow", "fmu": "pythonfmu", "spice": "spiceypy",
+    "mujoco": "mujoco", "jax": "jax", "torch": "torch",
+}  # fmt: skip
+EXTRA_OF = {package: extra for extra, packages in _PACKAGES.items() for package in packages.split()}
 """The extra that installs each package, by the name under which the package is imported."""
 
 

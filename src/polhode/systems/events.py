@@ -3,6 +3,7 @@
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -21,12 +22,15 @@ from polhode.events.find import (
 )
 from polhode.kernels.status import Status
 from polhode.kernels.systems.bodies import AT, ROW
+from polhode.run.binding import OnCompile
+from polhode.run.integration import Progress, SimulationInterrupted
 from polhode.support import checks
 from polhode.support.arrays import Floats, lengths
+from polhode.support.interrupts import keeping
 from polhode.systems.forces import Forces, box_of
 from polhode.systems.solution import SystemSolution
 from polhode.systems.system import System
-from polhode.systems.system_run import SystemRun, SystemStep, outward
+from polhode.systems.system_run import AdaptiveSteps, AsideFailed, SystemPlan, SystemRun, SystemStep, is_at, outward
 
 WIDER = 1e-3
 """The part of a long step by which the bracket of a zero inside it is widened."""
@@ -225,7 +229,7 @@ class Finder(find.Watch):
         step = self.step_at(t)
         if t in (step.t, step.t_new):
             return np.array(step.before if t == step.t else step.after)
-        return self.run.within(step, t - step.t)
+        return self.run.steps.within(step, t - step.t)
 
     def _parts(self, looks: Looks) -> Any:
         """Returns the number of parts into which intervals are to be cut, by the turn of the fastest body.
@@ -275,9 +279,15 @@ class SystemWatch:
         return self.run.guarded(self._run, self._assembled)
 
     def _run(self) -> Status:
+        try:
+            return self._watched()
+        except AsideFailed as problem:
+            return problem.status
+
+    def _watched(self) -> Status:
         self._note(self.run.t_begin, np.array(self.run.y), 0)
         finder = self.finder = Finder(self.run, self.events, self.earlier)
-        for steps in self.run.each_steps():
+        for steps in self.run.steps.each():
             made = [s for s in steps if s.status == Status.OK]
             if made:
                 hit = None
@@ -297,7 +307,7 @@ class SystemWatch:
         sign = finder.sign
         for step in steps:
             while self.due and sign * self.due[0] <= sign * min(end, step.t_new, key=lambda t: sign * t):
-                if self.run.is_at(self.due[0], step.t_new):
+                if is_at(self.due[0], step.t_new, self.run.plan.t_start):
                     break
                 t = self.due.pop(0)
                 self.rows.append((t, finder.state_at(t)))
@@ -307,12 +317,11 @@ class SystemWatch:
 
     def _note(self, t: float, state: Floats, i: int) -> None:
         """Keeps a row of output at the end of a step."""
-        plan = self.run.plan
-        if plan.times is None:
-            if i % (plan.every or 1) == 0 or i == self.run.steps:
+        if self.run.plan.times is None:
+            if not isinstance(self.run.steps, AdaptiveSteps) and self.run.steps.is_row(i):
                 self.rows.append((t, np.array(state)))
             return
-        while self.due and self.run.is_at(self.due[0], t):
+        while self.due and is_at(self.due[0], t, self.run.plan.t_start):
             self.rows.append((self.due.pop(0), np.array(state)))
 
     def _end_at(self, step: SystemStep, row: EventRow) -> None:
@@ -336,3 +345,87 @@ class SystemWatch:
     def _solution_of(self, status: Status, rows: list[tuple[float, Floats]]) -> SystemSolution:
         states = np.array([y for _, y in rows]).reshape(-1, ROW * self.run.n)
         return self.run.solution_of(status, np.array([t for t, _ in rows]), states)
+
+
+class StretchedRun:
+    """A run from its start to its end, or to a terminal event: stretch by stretch between the jumps of the forces."""
+
+    def __init__(
+        self, system: System, forces: Forces, plan: SystemPlan, state: Floats | None = None,
+        progress: Progress | None = None, on_compile: OnCompile = None, events: tuple[SystemEvent, ...] = (),
+        earlier: Earlier | None = None,
+    ) -> None:  # fmt: skip
+        self.system, self.forces, self.state, self.events, self.earlier = system, forces, state, events, earlier
+        self.progress, self.on_compile = progress, on_compile
+        self.plans = plan.stretches(forces.breakpoints)
+        self.runs = list[SystemRun]()
+        """Those that were made; where steps adapt, they can be made again."""
+        self.suggested = 0.0
+        """The sum of the errors that the polynomials of all steps that adapt suggest."""
+
+    def again(self, step_error: float, state: Floats, progress: Progress | None) -> SystemSolution:
+        """Runs with steps that may have this error, from this state at the start; runs that were made serve again."""
+        self.plans = [plan._replace(step_error=step_error) for plan in self.plans]
+        self.state, self.progress, self.suggested = state, progress, 0.0
+        return self.solution()
+
+    def _run(self, k: int, state: Floats | None, before: int) -> SystemRun:
+        """Returns the run of a stretch, which begins at this state, after so many steps."""
+        plan = self.plans[k]
+        if plan.step_error is not None:
+            plan = plan._replace(before=before)
+        if k == len(self.runs):
+            begin = self.plans[k - 1].t_end if k else plan.t_begin  # exactly, where steps are counted on
+            forces = self.forces.between(begin, plan.t_end)
+            self.runs.append(SystemRun(self.system, forces, plan, state, self.progress, self.on_compile))
+        else:
+            steps = self.runs[k].steps
+            assert isinstance(steps, AdaptiveSteps)
+            assert plan.step_error is not None
+            self.runs[k].plan, self.runs[k].progress = plan, self.progress
+            steps.begin(plan.step_error, state)
+        return self.runs[k]
+
+    def solution(self) -> SystemSolution:
+        """Runs to the end, or raises with what there is."""
+        whole: SystemSolution | None = None
+        state, earlier = self.state, self.earlier
+        for k, plan in enumerate(self.plans):
+            run = self._run(k, state, 0 if whole is None else whole.stats.steps)
+            joined = partial(self._joined, whole)
+            with keeping(SimulationInterrupted, partial(_kept, joined)):
+                watch = SystemWatch(run, self.events, earlier) if self.events else run
+                part = watch.solution()
+            whole = joined(part)
+            assert whole is not None
+            if isinstance(run.steps, AdaptiveSteps):
+                self.suggested += run.steps.suggested
+            if part.t_last != plan.t_end:
+                break
+            state, earlier = run.y, happened_at_end(part)
+        assert whole is not None
+        return whole
+
+    def _joined(self, whole: SystemSolution | None, made: Any) -> SystemSolution | None:
+        """Returns what there is with another stretch, which may be nothing."""
+        if not isinstance(made, SystemSolution):
+            return whole
+        part = made
+        if made.forces is not self.forces:
+            all_of_it: dict[str, Any] = {"forces": self.forces, "t_span": (made.t_span[0], self.plans[-1].t_end)}
+            part = made.having(**all_of_it, events=tuple(e.having(**all_of_it) for e in made.events))
+        if whole is None:
+            return part
+        both: SystemSolution = whole.followed_by(part, 0, same_events=True)
+        return both if part.step_error is None else both.having(step=(both.t_last - both.t_span[0]) / both.stats.steps)
+
+
+def _kept(joined: Callable[[Any], Any], raised: BaseException) -> Any:
+    """Returns the whole of which an exception has a stretch."""
+    return joined(getattr(raised, "solution", None))
+
+
+def happened_at_end(solution: SystemSolution) -> Earlier:
+    """Returns the events that happened where a solution ends: they are not to happen there again."""
+    events = enumerate(solution.events)
+    return Earlier([k for k, e in events if e.t.size and e.t[-1] == solution.t_last])

@@ -19,6 +19,7 @@ from polhode.kernels.callback_torques import HALF_BITS
 from polhode.kernels.systems import bodies
 from polhode.kernels.systems import pairs as kernels
 from polhode.kernels.types import Depends
+from polhode.run.grid import Segment
 from polhode.run.step_warnings import levels_of_polhode
 from polhode.support import checks
 from polhode.support.arrays import Floats, lengths
@@ -69,6 +70,15 @@ class Forces(ABC):
         """Returns the forces for a run between two times, or raises ValueError if they do not suit it."""
         return self
 
+    @property
+    def breakpoints(self) -> tuple[float, ...]:
+        """The times at which they jump: steps end there."""
+        return ()
+
+    def between(self, t0: float, t1: float) -> "Forces":
+        """Returns the forces for a stretch between two jumps, of which it sees neither."""
+        return self
+
     def try_on(self, system: System, t: float) -> None:  # noqa: B027 (most have nothing to try)
         """Tries what is the user's in plain Python, at the start."""
 
@@ -99,15 +109,7 @@ class NoForces(Forces):
     name = "no forces"
     keeps_momentum = keeps_angular_momentum = True
 
-    @property
-    def kernel(self) -> bodies.Forces:
-        """Adds nothing."""
-        return bodies.no_forces
-
-    @property
-    def energy_kernel(self) -> bodies.Energy:
-        """Zero."""
-        return bodies.no_energy
+    kernel, energy_kernel = staticmethod(bodies.no_forces), staticmethod(bodies.no_energy)
 
     def numbers(self, system: System) -> list[float]:
         """Returns nothing."""
@@ -178,7 +180,18 @@ class SumForces(Forces):
 
     def for_span(self, t0: float, t1: float) -> Forces:
         """Returns the sum of all of them for a run between two times."""
-        parts = tuple(p.for_span(t0, t1) for p in self._parts)
+        return self._with(tuple(p.for_span(t0, t1) for p in self._parts))
+
+    @property
+    def breakpoints(self) -> tuple[float, ...]:
+        """The times at which any of them jumps."""
+        return tuple(sorted({t for p in self._parts for t in p.breakpoints}))
+
+    def between(self, t0: float, t1: float) -> Forces:
+        """Returns the sum of all of them for a stretch between two jumps."""
+        return self._with(tuple(p.between(t0, t1) for p in self._parts))
+
+    def _with(self, parts: tuple[Forces, ...]) -> Forces:
         return self if all(a is b for a, b in zip(parts, self._parts, strict=True)) else SumForces(parts)
 
     def try_on(self, system: System, t: float) -> None:
@@ -632,15 +645,7 @@ class UniformGravity(Forces):
         self.field = checks.vector("field", field)
         self.name = f"UniformGravity({self.field})"
 
-    @property
-    def kernel(self) -> bodies.Forces:
-        """m g."""
-        return kernels.gravity_forces
-
-    @property
-    def energy_kernel(self) -> bodies.Energy:
-        """-m g . x."""
-        return kernels.gravity_energy
+    kernel, energy_kernel = staticmethod(kernels.gravity_forces), staticmethod(kernels.gravity_energy)
 
     def numbers(self, system: System) -> list[float]:
         """Returns field and masses."""
@@ -661,15 +666,7 @@ class CentralBody(Forces):
         self.position = self.centre = checks.vector("position", position)
         self.name = f"CentralBody({self.mu:g})"
 
-    @property
-    def kernel(self) -> bodies.Forces:
-        """The force and the torque of MacCullagh's potential."""
-        return kernels.central_forces
-
-    @property
-    def energy_kernel(self) -> bodies.Energy:
-        """-mu m / r - mu (tr I - 3 e . I e) / (2 r^3)."""
-        return kernels.central_energy
+    kernel, energy_kernel = staticmethod(kernels.central_forces), staticmethod(kernels.central_energy)
 
     def numbers(self, system: System) -> list[float]:
         """Returns the parameter, the position, and masses and tensors of the bodies."""
@@ -716,15 +713,7 @@ class Springs(Forces):
             second = -1 if s.second is None else s.second
             self._rows.append((s.first, second, [*a, float(second), *b, stiffness, length]))
 
-    @property
-    def kernel(self) -> bodies.Forces:
-        """k (r - length) along each."""
-        return kernels.spring_forces
-
-    @property
-    def energy_kernel(self) -> bodies.Energy:
-        """k (r - length)^2 / 2."""
-        return kernels.spring_energy
+    kernel, energy_kernel = staticmethod(kernels.spring_forces), staticmethod(kernels.spring_energy)
 
     def numbers(self, system: System) -> list[float]:
         """Returns all springs."""
@@ -742,7 +731,8 @@ class Springs(Forces):
 class TorqueOnEach(Forces):
     """A torque of the attitude that acts on every body."""
 
-    def __init__(self, torque: Torque) -> None:
+    def __init__(self, torque: Torque, window: tuple[float, float] = (-math.inf, math.inf)) -> None:
+        """Takes the open interval in which the torque is asked: jumps at its ends belong to neither side."""
         if torque.depends & Depends.RATE:
             raise ValueError(f"forces on systems depend on positions, attitudes and time; {torque.name} needs the rate")
         if torque.state_names:
@@ -750,7 +740,7 @@ class TorqueOnEach(Forces):
                 f"{torque.name} carries numbers along ({', '.join(torque.state_names)}), and the state of a system has "
                 "no place for them: simulate its body by itself, or write the forces as a function of the time"
             )
-        self.torque = torque
+        self.torque, self.window = torque, window
         self.name = torque.name
         self.keeps_momentum = True
         self.depends_on_time = bool(torque.depends & Depends.TIME)
@@ -758,29 +748,33 @@ class TorqueOnEach(Forces):
     @property
     def kernel(self) -> bodies.Forces:
         """The torque on one body after the other."""
-        return kernels.torques_on_each(self.torque.torque_kernel)
+        return kernels.torques_on_each(self.torque.torque_kernel, windowed=bool(self.breakpoints))
 
     @property
     def energy_kernel(self) -> bodies.Energy | None:
         """The sum of its potential over the bodies."""
         potential = self.torque.potential_kernel
-        return None if potential is None else kernels.energy_of_each(potential)
+        return None if potential is None else kernels.energy_of_each(potential, windowed=bool(self.breakpoints))
 
-    def for_span(self, t0: float, t1: float) -> "TorqueOnEach":
-        """Returns the torque for a run between two times, between which it does not jump."""
+    @property
+    def breakpoints(self) -> tuple[float, ...]:
+        """The times at which the torque jumps."""
+        return self.torque.breakpoints
+
+    def for_span(self, t0: float, t1: float) -> Forces:
+        """Returns the torque for a run between two times."""
         self.torque.check_span(t0, t1)
         torque = self.torque.for_span(t0, t1)
-        if inside := [t for t in torque.breakpoints if min(t0, t1) < t < max(t0, t1)]:
-            raise ValueError(
-                f"{torque.name} jumps at t = {inside[0]:g}, and the steps of a system are on one grid: run up to there "
-                "with what acts before, and go on with resume_system(..., forces=...) and what acts behind"
-            )
         return self if torque is self.torque else TorqueOnEach(torque)
 
+    def between(self, t0: float, t1: float) -> Forces:
+        """Returns the torque for a stretch between two jumps."""
+        return TorqueOnEach(self.torque, Segment(t0, t1, t1 - t0, 0.0, 1).window) if self.breakpoints else self
+
     def numbers(self, system: System) -> list[float]:
-        """Returns the parameters for each body."""
+        """Returns the parameters for each body, and before them the times between which the torque is asked."""
         rows = [list(self.torque.parameters(b)) for b in system.bodies]
-        return [float(len(rows[0])), *(x for row in rows for x in row)]
+        return [float(len(rows[0])), *(self.window if self.breakpoints else ()), *(x for row in rows for x in row)]
 
 
 # --- functions of the user's

@@ -95,6 +95,20 @@ class SystemSolution:
         """Returns the same motion with other remarks on it."""
         return dataclasses.replace(self, **changed)
 
+    def followed_by(self, later: SystemSolution, skip: int, *, same_events: bool) -> SystemSolution:
+        """Returns this motion and a later stretch of it as one; `skip` rows of that are here already.
+
+        Where the same events were watched, each has one list of rows.
+        """
+        events = (*self.events, *later.events)
+        if same_events:
+            both = zip(self.events, later.events, strict=True)
+            events = tuple(b.having(**_joined(a, b, 0), metadata=a.metadata, saved_potential=None) for a, b in both)
+        return later.having(
+            **_joined(self, later, skip), stats=self.stats + later.stats, t_span=(self.t_span[0], later.t_span[1]),
+            events=events, metadata=self.metadata, saved_potential=None,
+        )  # fmt: skip
+
     # --- what follows from the states
 
     @cached_property
@@ -364,6 +378,14 @@ class SystemSolution:
         write_xyz(
             self, path, sites=sites, species=species, extended=extended, box=box, scale=scale, overwrite=overwrite
         )
+
+
+def _joined(first: SystemSolution, second: SystemSolution, skip: int) -> dict[str, Floats]:
+    """Returns the rows of two solutions, of the second without the first few."""
+    return {
+        name: np.concatenate([getattr(first, name), getattr(second, name)[skip:]])
+        for name in ("t", "position", "quaternion", "velocity", "momentum")
+    }
 
 
 def _over(errors: Floats, size: float, sizes: Floats) -> Floats:

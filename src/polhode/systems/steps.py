@@ -11,7 +11,7 @@ from polhode.kernels.free.exact_flow import Resolution, effort, finest
 from polhode.kernels.steps.compose import Splitting
 from polhode.kernels.steps.flows import free, triaxial
 from polhode.kernels.systems import bodies, collocation
-from polhode.kernels.systems.bodies import DRIFT, HEAT, KICK
+from polhode.kernels.systems.bodies import AHEAD, DRIFT, HEAT, KICK
 from polhode.kernels.systems.system_splitting import Operation, SystemRecipe, operations_of
 from polhode.kernels.types import Flow, Inertia
 from polhode.methods import Method
@@ -80,7 +80,7 @@ def system_method(method: str | Method) -> Method:
 def recipe_of(method: Method, *, gyrostat: bool) -> SystemRecipe:
     """Returns the operations of a method, for bodies with or without rotors."""
     assert isinstance(method.scheme, Splitting)
-    found = operations_of(method.scheme, gyrostat)
+    found = None if gyrostat and not method.accepts_rotor else operations_of(method.scheme, gyrostat)
     if found is None:
         raise ValueError(f"{method.name} does not step systems of bodies with rotors: take Strang, MR2 or NO_SQUISH")
     return found
@@ -134,7 +134,9 @@ def compiled_method(
     flows = tuple((exact if f is free else f, c) for f, c in recipe.flows)
     ops = np.array([x for o in recipe.operations for x in (o.part, o.time)])
     kinds = np.array([o.kind for o in recipe.operations], dtype=np.int64)
-    return CompiledStep(_in_turn(flows, forces, **kind), ops, kinds, 4, recipe.evaluations)
+    leaning = bool(AHEAD in kinds)
+    made = _in_turn(bodies.flow_of(flows), forces, **kind, leaning=leaning)
+    return CompiledStep(made, ops, kinds, 4 + 7 * n * leaning, recipe.evaluations)
 
 
 MODERATE = Resolution(7, 9, 0.6, 0.0791)
@@ -158,19 +160,7 @@ def exact_flow(system: System, step: float) -> Flow:
     return triaxial(MODERATE if fits else finest())
 
 
-# The same step for the same flows and forces: then its program is found at once.
-
-
-@lru_cache(maxsize=64)
-def _in_turn(flows: Any, forces: bodies.Forces, *, tilted: bool, gyrostat: bool) -> Callable[..., int]:
-    return bodies.in_turn(bodies.flow_of(flows), forces, tilted=tilted, gyrostat=gyrostat)
-
-
-@lru_cache(maxsize=64)
-def _newmark(forces: bodies.Forces, *, tilted: bool, gyrostat: bool) -> Callable[..., int]:
-    return bodies.newmark(forces, tilted=tilted, gyrostat=gyrostat)
-
-
-@lru_cache(maxsize=64)
-def _gauss(forces: bodies.Forces, *, tilted: bool, gyrostat: bool, in_lanes: bool) -> Callable[..., int]:
-    return collocation.collocation(forces, tilted=tilted, gyrostat=gyrostat, in_lanes=in_lanes)
+# The same step for the same flow and forces: then its program is found at once.
+_in_turn = lru_cache(maxsize=64)(bodies.in_turn)
+_newmark = lru_cache(maxsize=64)(bodies.newmark)
+_gauss = lru_cache(maxsize=64)(collocation.collocation)

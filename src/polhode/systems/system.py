@@ -37,6 +37,8 @@ class System:
         listed = [bodies] * len(where) if isinstance(bodies, Body) else list(bodies)
         if wrong := [b for b in listed if not isinstance(b, Body)]:
             raise TypeError(f"bodies must be a list of polhode.Body, not of {wrong[0]!r}")
+        for b in listed:
+            b.check_constant("a system")
         if not listed:
             raise ValueError("a system needs at least one body")
         n = len(listed)
@@ -50,7 +52,8 @@ class System:
             raise ValueError(f"masses must be positive, but that of body {i} is {self.mass[i]:g}")
         self.velocity: Floats = np.zeros((n, 3)) if velocity is None else _of_each("velocity", velocity, n, (3,))
         self.omega: Floats = np.zeros((n, 3)) if omega is None else _of_each("omega", omega, n, (3,))
-        self.quaternion: Floats = _attitudes(attitude, n)
+        q = checks.quaternions("attitude", attitude)
+        self.quaternion: Floats = _of_each("attitude", q[0] if len(q) == 1 else q, n, (4,))
         """Attitudes from body to space, scalar first."""
         self.momentum: Floats = np.array([b.momentum(w) for b, w in zip(self.bodies, self.omega, strict=True)])
         """Angular momenta in body axes, kg m^2/s."""
@@ -94,34 +97,3 @@ def _of_each(name: str, value: Any, n: int, shape: tuple[int, ...]) -> Floats:
         rows = f"has {len(given)} rows" if given.ndim == 1 + len(shape) else f"has the shape {given.shape}"
         raise ValueError(f"there are {n} bodies, but {name} {rows}: give one row for each body, or one for all")
     return checks.array(name, given, (n, *shape))
-
-
-def _attitudes(attitude: Any, n: int) -> Floats:
-    """Returns a unit quaternion for each body."""
-    if attitude is None:
-        return np.tile([1.0, 0.0, 0.0, 0.0], (n, 1))
-    if hasattr(attitude, "as_quat"):
-        q = np.asarray(attitude.as_quat(), dtype=np.float64)
-        given = np.roll(q, 1, axis=-1)
-    elif isinstance(attitude, list | tuple) and any(hasattr(a, "as_quat") for a in attitude):
-        given = np.array([checks.quaternion("attitude", a) for a in attitude])
-    else:
-        given = checks.floats("attitude", attitude, "hold a rotation for each body")
-        if given.shape == (3, 3) and n != 3:
-            given = checks.quaternion("attitude", given)
-        elif given.ndim == 3 and given.shape[1:] == (3, 3):
-            given = np.array([checks.quaternion("attitude", a) for a in given])
-    if given.shape == (4,):
-        given = np.tile(given, (n, 1))
-    if given.shape != (n, 4):
-        raise ValueError(
-            f"there are {n} bodies, but attitude has the shape {given.shape}: give a quaternion (scalar first) for "
-            "each body, or one for all"
-        )
-    given = checks.array("attitude", given, (n, 4))
-    if not np.abs(given).max(axis=1).all():
-        raise ValueError(
-            f"attitude must hold rotations, but the quaternion of body {int(np.argmin(np.abs(given).max(axis=1)))} "
-            "is zero"
-        )
-    return checks.given_unit("attitude", given)

@@ -1,26 +1,30 @@
-"""One run of a system: the compiled loop is called in chunks, and a solution is made of its arrays."""
+"""One run of a system: the compiled loop is called in chunks, and a solution is made of its arrays.
+
+Steps have one length, or adapt to the motion by Gauss collocation with all nodes at once; where forces jump, a run has
+several stretches.
+"""
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from functools import lru_cache
-from typing import Any, NamedTuple
+from itertools import pairwise
+from typing import NamedTuple
 
 import numpy as np
 
+from polhode.body import Frame
 from polhode.compiler import CompilationFailed, compiles, is_from_callback, program
 from polhode.kernels.judge import grid, located
 from polhode.kernels.status import Status
-from polhode.kernels.systems import bodies
+from polhode.kernels.systems import bodies, collocation
 from polhode.kernels.systems.bodies import AT, COUNTERS, ROW, SETTING
-from polhode.kernels.systems.collocation import KNOWN
 from polhode.methods import Method
 from polhode.problem import NO_STATE, Stats
 from polhode.run.binding import OnCompile
-from polhode.run.buffers import check_room
-from polhode.run.frame import Frame
 from polhode.run.grid import check_steps
 from polhode.run.integration import SHOWN_GROWTH, Chunks, Progress, SimulationFailed, keeping_run
+from polhode.run.rows import check_room
 from polhode.support.arrays import Floats, lengths
 from polhode.support.interrupts import is_from_handler
 from polhode.systems.forces import Forces, Pairs
@@ -28,7 +32,17 @@ from polhode.systems.solution import SystemSolution
 from polhode.systems.steps import Langevin, compiled_method
 from polhode.systems.system import System
 
-SIGNATURE = "pppppppppnndddii"
+SIGNATURE, SIGNATURE_ADAPTIVE = "pppppppppnndddii", "ppppppppppnndddi"
+"""The arguments of the loops over equal steps and over those that adapt."""
+FIRST_TURN = 1.0
+"""The turn of the fastest body in the first step that adapts, in radians, for an error of one; with others it is
+shorter in proportion to all steps. Later steps are as long as their polynomials allow."""
+FIRST_PART = 1 / 16
+"""The part of the span that this step has at most, in the same way."""
+STEP_ERROR, ITERATION_ERROR = 0.5, 0.01
+"""The errors that a step may have and that its iteration may leave, over the error that is aimed at."""
+REPORTED_PARTS = 1000
+"""Progress of steps that adapt is reported in parts of the span."""
 FIRST_PAIRS = 4096
 """Pairs of bodies that act on each other in the steps of the first chunk."""
 ONE_PLACE = 1e-12
@@ -60,6 +74,49 @@ class SystemPlan(NamedTuple):
     """Where steps adapt: the error that each may have, as its polynomial suggests
     (`kernels/systems/collocation.py`).
     """
+    before: int = 0
+    """The steps in the stretches before this one, up to jumps of the forces."""
+    after: int = 0
+    """The steps in those after it."""
+    whole: tuple[float, float] | None = None
+    """The span of all stretches; None: there is one only."""
+
+    @property
+    def t_begin(self) -> float:
+        """Where the first step begins."""
+        return self.t_start + self.first * self.step
+
+    def stretches(self, jumps: Iterable[float]) -> list["SystemPlan"]:
+        """Returns the plans between jumps; each has a grid of its own, and rows are counted through all of them."""
+        sign, begin = math.copysign(1.0, self.t_end - self.t_start), self.t_begin
+        inside = sorted((t for t in jumps if sign * begin < sign * t < sign * self.t_end), key=lambda t: sign * t)
+        if not inside:
+            return [self]
+        plans, made = list[SystemPlan](), 0
+        for t0, t1 in pairwise([begin, *inside, self.t_end]):
+            one = self._replace(t_end=t1, before=made, whole=(begin, self.t_end))
+            if plans:  # random numbers go on where they were
+                first = self.first + made if self.heat is not None else 0
+                one = one._replace(t_start=t0 - first * self.step, first=first)
+            if self.times is not None:
+                later = sign * self.times > sign * t0 if plans else True
+                one = one._replace(times=self.times[later & (sign * self.times <= sign * t1)])
+            made += 0 if self.step_error is not None else grid(one.t_start, t1, self.step)[0] - one.first
+            plans.append(one)
+        return [one._replace(after=made - next_.before) for one, next_ in pairwise(plans)] + plans[-1:]
+
+
+def is_at(t: float, point: float, t_start: float) -> bool:
+    """Whether a time is that of a point of a grid that begins at t_start."""
+    return abs(t - point) <= 4 * math.ulp(max(abs(t), abs(t_start)))
+
+
+class AsideFailed(Exception):
+    """A step aside, between two looks, could not be made."""
+
+    def __init__(self, status: Status) -> None:
+        super().__init__()
+        self.status = status
 
 
 class SystemStep(NamedTuple):
@@ -77,9 +134,11 @@ class SystemStep(NamedTuple):
     """Times after its begin and states there, about as the motion passes them: for looks at a long step."""
 
 
-@lru_cache(maxsize=64)
-def _driver(step: Callable[..., int]) -> Callable[..., int]:
-    return bodies.system_driver(step)
+equal_driver_of = lru_cache(maxsize=64)(bodies.system_driver)
+adaptive_driver_of = lru_cache(maxsize=64)(collocation.adaptive_driver)
+
+_COUNTS = [AT.done, AT.row, AT.evaluations, AT.iterations, AT.rejected, AT.every]
+_NO_NUMBERS, _NO_KINDS = np.zeros(2), np.zeros(1, dtype=np.int64)
 
 
 def _aligned_zeros(count: int) -> Floats:
@@ -108,6 +167,11 @@ def inward(system: System, x: Floats, q: Floats, v: Floats, m: Floats) -> Floats
     return np.concatenate([x.ravel(), q.ravel(), v.ravel(), m.ravel()])
 
 
+def at_start(system: System) -> Floats:
+    """Returns the state at the start as the loop takes it."""
+    return inward(system, system.position, system.quaternion, system.velocity, system.momentum)
+
+
 def outward(system: System, rows: Floats) -> tuple[Floats, Floats, Floats, Floats]:
     """Returns positions, attitudes, velocities and angular momenta of states in rows, in the user's axes."""
     n, count = len(system), len(rows)
@@ -122,7 +186,11 @@ def outward(system: System, rows: Floats) -> tuple[Floats, Floats, Floats, Float
 
 
 class SystemRun:
-    """One run. Whatever changes lives in arrays that the compiled loop fills, so a solution can be made any time."""
+    """One run, or a stretch of one between jumps of the forces: a solution can be made of its arrays at any time.
+
+    Whatever changes lives in arrays that the compiled loop fills. How long steps are, and which rows are due, is the
+    matter of its `steps`.
+    """
 
     def __init__(
         self, system: System, forces: Forces, plan: SystemPlan, state: Floats | None = None,
@@ -131,64 +199,43 @@ class SystemRun:
         self.system, self.forces, self.progress, self.on_compile = system, forces, progress, on_compile
         self.n = len(system)
         self.values = np.array([*forces.numbers(system), 0.0])
-        if not np.isfinite(self.values[np.abs(self.values) < math.inf]).all():
+        if np.isnan(self.values).any():
             raise ValueError(f"the numbers of {forces.name} must not be NaN")
         self.setting = setting_of(system).reshape(-1)
-        start = inward(system, system.position, system.quaternion, system.velocity, system.momentum)
-        self.y = np.array(start if state is None else state)
+        self.y = np.array(at_start(system) if state is None else state)
         self.g = np.zeros(6 * self.n)
         self.before = np.concatenate([self.y, self.g])
         self.work = np.zeros(4 * self.n + forces.room(system) + 1)
         self.count = np.zeros(COUNTERS, dtype=np.int64)
-        self.count[AT.bodies] = self.n
         self.seconds = 0.0
         self.plan = plan
         self.raised = "an exception"
         self.stopped: float | None = None
-        self.t_begin, self.first = plan.t_start + plan.first * plan.step, plan.first
-        check_steps(plan.t_start, plan.t_end, plan.step)
-        steps, self.last = grid(plan.t_start, plan.t_end, plan.step)
-        self.steps = steps - self.first
-        self._bind(plan)
-        self._make_rows(plan)
-
-    def _bind(self, plan: SystemPlan) -> None:
-        room = self.forces.room(self.system)
-        made = compiled_method(
-            plan.method, self.system, self.forces.kernel, plan.step, plan.heat, any_turn=plan.any_turn, force_room=room
+        self.t_begin = plan.t_begin
+        room = forces.room(system)
+        self.made = compiled_method(
+            plan.method, system, forces.kernel, plan.step, plan.heat, any_turn=plan.any_turn, force_room=room
         )
-        self.made = made
-        self.memory = _aligned_zeros(max(made.room, 4))
+        self.memory = _aligned_zeros(max(self.made.room, 4))
         """What the steps of the method keep: numbers of a heat bath, or the last polynomials and the step control."""
-        self.count[AT.room] = room
+        self.count[AT.bodies], self.count[AT.room], self.count[AT.operations] = self.n, room, self.made.kinds.size
         if plan.heat is not None:
             self.memory[:3] = plan.heat.numbers
             self.count[AT.seed], self.count[AT.seed_high] = plan.heat.seed & 0xFFFFFFFF, plan.heat.seed >> 32
-
-    def _make_rows(self, plan: SystemPlan) -> None:
-        if plan.times is None:
-            every = plan.every or 1
-            rows = 1 + -(-self.steps // every) if self.steps else 1
-            check_room(rows, ROW * self.n)
-            self.t = np.empty(rows)
-            self.out = np.empty((rows, ROW * self.n))
-            self.t[0], self.out[0] = self.t_begin, self.y
-            self.count[AT.row], self.count[AT.every] = 1, every
-        else:
-            check_room(plan.times.size, ROW * self.n)
-            self.t, self.out = np.array(plan.times), np.empty((plan.times.size, ROW * self.n))
-        self.count[AT.rows] = len(self.t)
-        self.count[AT.steps], self.count[AT.operations] = self.steps, self.made.kinds.size
+        self.steps: EqualSteps | AdaptiveSteps = (EqualSteps if plan.step_error is None else AdaptiveSteps)(self)
+        self._loop: Callable[..., int] | None = None
 
     # --- the run
 
     def loop(self) -> Callable[..., int]:
-        """Returns the compiled loop over steps."""
-        return self.compiled_loop(_driver, SIGNATURE)
+        """Returns the compiled loop over steps: in lanes, if there is such a step and it can be compiled."""
+        if self._loop is None:
+            self._loop = self._compiled()
+        return self._loop
 
-    def compiled_loop(self, driver: Callable[..., Any], signature: str) -> Callable[..., int]:
-        """Returns a loop over the steps of the method: in lanes, if there is such a step and it can be compiled."""
+    def _compiled(self) -> Callable[..., int]:
         what, made = f"{self.plan.method.name} with {self.forces.name}", self.made
+        driver, signature = self.steps.driver, self.steps.signature
         if made.in_lanes is not None and self.forces.suits_lanes and compiles():
             with suppress(CompilationFailed):
                 return program(driver(made.in_lanes), signature, self.on_compile, tentative=True, what=what)
@@ -199,7 +246,7 @@ class SystemRun:
 
     def solution(self) -> SystemSolution:
         """Runs to the end, or raises with what there is."""
-        return self.guarded(self._run, self.assembled)
+        return self.guarded(self.steps.to_the_end, self.assembled)
 
     def guarded(self, run: Callable[[], Status], assembled: Callable[[Status], SystemSolution]) -> SystemSolution:
         """Returns the solution of a run; whatever ends it before has what was computed as its `solution`."""
@@ -208,39 +255,6 @@ class SystemRun:
         if status != Status.OK:
             raise SimulationFailed(assembled(status))
         return assembled(Status.OK)
-
-    def _run(self) -> Status:
-        drive = self.loop()
-        if self.plan.times is None:
-            return self.advance(drive, self.steps)
-        for k, t in enumerate(self.t.tolist()):
-            i, offset = self._place(t)
-            status = self.advance(drive, i)
-            if status != Status.OK:
-                return status
-            if offset == 0.0:
-                self.out[k] = self.y
-            else:
-                found = self._aside(drive, offset)
-                if isinstance(found, Status):
-                    return found
-                self.out[k] = found
-            self.count[AT.row] = k + 1
-        return self.advance(drive, self.steps)
-
-    def _place(self, t: float) -> tuple[int, float]:
-        """Returns the grid point at or before a time, and how far the time lies beyond it."""
-        plan = self.plan
-        i, offset = located(plan.t_start, plan.step, self.last, self.first + self.steps, t)
-        return i - self.first, offset
-
-    def _aside(self, drive: Callable[..., int], offset: float) -> Floats | Status:
-        """Returns the state after a step aside, which changes nothing."""
-        done = int(self.count[AT.done])
-        with self.unchanged():
-            self.count[AT.every], self.count[AT.steps] = 0, done + 1
-            status = self._call(drive, done + 1, last=offset)
-            return np.array(self.y) if status == 0 else Status(status)
 
     @contextmanager
     def unchanged(self) -> Iterator[None]:
@@ -252,165 +266,76 @@ class SystemRun:
         for a, b in zip(arrays, kept, strict=True):
             a[:] = b
 
-    def each_steps(self) -> Iterator[list[SystemStep]]:
-        """Makes steps, some at a time, and yields where each of these begins and ends.
-
-        What ends the run, a status or an exception, comes after the steps before it.
-        """
-        drive = self.loop()
-        self.out = np.empty((STRETCH_STEPS, ROW * self.n))
-        state, i = np.array(self.y), 0
-        while i < self.steps:
-            self.count[AT.row], self.count[AT.every] = 0, 1
-            stop = min(i + STRETCH_STEPS, self.steps)
-            status, raised = Status.OK, None
-            try:
-                status = self.advance(drive, stop)
-            except BaseException as problem:
-                raised = problem
-            states = np.array(self.out[: int(self.count[AT.done]) - i])
-            made = list[SystemStep]()
-            for k, after in enumerate(states, start=i):
-                made.append(SystemStep(self.time_of(k), state, self.time_of(k + 1), after, k))
-                state = after
-            if status != Status.OK:
-                t, done = self.t_reached, int(self.count[AT.done])
-                made.append(SystemStep(t, state, t, state, done, status))
-            with self.unchanged():
-                yield made
-            if raised is not None:
-                raise raised
-            if status != Status.OK:
-                return
-            i = stop
-
-    def time_of(self, i: int) -> float:
-        """Returns the time of grid point i."""
-        return self.plan.t_end if i == self.steps else self.plan.t_start + (self.first + i) * self.plan.step
-
-    def within(self, step: SystemStep, length: float) -> Floats:
-        """Returns the state after a part of a step, which changes nothing else that the run needs."""
-        self.y[:] = step.before
-        if self.made.evaluations is None:  # of collocation, whose last polynomial is not that of this step
-            self.memory[KNOWN] = 0.0
-        self.count[AT.done], self.count[AT.known] = step.number, 0
-        found = self._aside(self.loop(), length)
-        if isinstance(found, Status):
-            raise self.failed(found)
-        return found
-
-    def failed(self, status: Status) -> SimulationFailed[SystemSolution]:
-        """Returns the exception of a run that cannot go on, with what there is."""
-        return SimulationFailed(self.assembled(status))
-
-    def is_at(self, t: float, point: float) -> bool:
-        """Whether a time is that of a grid point."""
-        return abs(t - point) <= 4 * math.ulp(max(abs(t), abs(self.plan.t_start)))
-
-    def _call(self, drive: Callable[..., int], stop: int, last: float | None = None) -> int:
-        plan = self.plan
-        return drive(
-            self.setting, self.values, self.made.ops, self.memory, self.y, self.g, self.before, self.work,
-            self.out.reshape(-1), self.made.kinds, self.count, plan.t_start, plan.step,
-            self.last if last is None else last, self.first, stop,
-        )  # fmt: skip
-
-    def advance(self, drive: Callable[..., int], target: int) -> Status:
+    def advance(self, target: int) -> Status:
         """Makes steps up to this number, in chunks, or up to the end."""
-        chunks = Chunks(1 if self.progress else max(1, FIRST_PAIRS // self.n**2), SHOWN_GROWTH)
-        while (done := int(self.count[AT.done])) < target and not self.is_at_end:
+        steps, chunks = self.steps, Chunks(1 if self.progress else max(1, FIRST_PAIRS // self.n**2), SHOWN_GROWTH)
+        while (done := self.done) < target and not steps.is_at_end:
             chunks.begin()
             try:
-                status = self._call(drive, min(target, done + chunks.steps))
+                status = steps.call(min(target, done + chunks.steps))
             except Exception as problem:
-                self._undo_step()
+                # Arrays hold all steps before the one in which it came.
+                self.y[:] = self.before[: ROW * self.n]
+                steps.forget()
                 if is_from_handler(problem) or is_from_callback(problem):
                     raise
                 self.raised = str(problem) or type(problem).__name__
                 return Status.RAISED
-            self.seconds += chunks.made(int(self.count[AT.done]) - done)
+            self.seconds += chunks.made(self.done - done)
             if status != Status.OK:
                 return Status(status)
             if self.progress:
-                self.progress(*self._passed)
+                self.progress(*steps.passed)
         return Status.OK
 
     @property
-    def is_at_end(self) -> bool:
-        """Whether no step is left."""
-        return int(self.count[AT.done]) >= self.steps
-
-    @property
-    def _passed(self) -> tuple[int, int]:
-        """The steps made, and the steps in all, for progress."""
-        return int(self.count[AT.done]), self.steps
-
-    def _undo_step(self) -> None:
-        """Goes back to before the step in which an exception came; arrays hold all steps before it."""
-        self.y[:] = self.before[: ROW * self.n]
-        self.count[AT.known] = 0
+    def done(self) -> int:
+        """The steps made."""
+        return int(self.count[AT.done])
 
     # --- what there is
 
     @property
     def t_reached(self) -> float:
         """The time that was reached."""
-        done = int(self.count[AT.done])
-        if self.stopped is not None:
-            return self.stopped
-        if done >= self.steps:
-            return self.plan.t_end
-        return self.plan.t_start + (self.first + done) * self.plan.step
+        return self.steps.t_reached if self.stopped is None else self.stopped
 
     def assembled(self, status: Status) -> SystemSolution:
         """Returns a solution of what there is."""
-        rows, plan = int(self.count[AT.row]), self.plan
-        if plan.times is None:
-            every = int(self.count[AT.every])
-            index = np.minimum(np.arange(rows) * every, self.steps)
-            self.t[:rows] = plan.t_start + (self.first + index) * plan.step
-            if rows and index[-1] == self.steps and self.steps:
-                self.t[rows - 1] = plan.t_end
-        return self.solution_of(status, np.array(self.t[:rows]), self.out[:rows])
+        rows = int(self.count[AT.row])
+        return self.solution_of(status, np.array(self.steps.times_of(rows)), self.steps.out[:rows])
 
     def solution_of(self, status: Status, t: Floats, rows: Floats) -> SystemSolution:
         """Returns a solution with these rows, given as times and states."""
         x, q, v, m = outward(self.system, rows)
-        plan, done = self.plan, int(self.count[AT.done])
-        grid = (plan.t_start, self.first + done)
-        if self.stopped is not None or (done >= self.steps and self.last != plan.step):
-            grid = (self.t_reached, 0)
-            if plan.heat is not None:  # steps are counted on, so that no random number comes twice
-                grid = (self.t_reached - (self.first + done) * plan.step, self.first + done)
+        plan, (step, grid, step_error) = self.plan, self.steps.described
         return SystemSolution(
-            system=self.system, forces=self.forces, method=plan.method.name, step=plan.step,
-            stats=Stats(done, int(self.count[AT.evaluations]), self.seconds), t=t, position=x, quaternion=q,
+            system=self.system, forces=self.forces, method=plan.method.name, step=step,
+            stats=Stats(self.done, int(self.count[AT.evaluations]), self.seconds), t=t, position=x, quaternion=q,
             velocity=v, momentum=m, status=status, message=self._message(status), t_span=(self.t_begin, plan.t_end),
-            t_last=self.t_reached, last=np.array(self.y),
-            grid=grid, heat=plan.heat,
+            t_last=self.t_reached, last=np.array(self.y), grid=grid, heat=plan.heat, step_error=step_error,
         )  # fmt: skip
 
-    _remedy = "take shorter steps"
-
-    def _where(self) -> str:
-        """Says how far the run has come."""
-        return f"after {int(self.count[AT.done]):,} of {self.steps:,} steps, at t = {self.t_reached:.12g}"
-
     def _message(self, status: Status) -> str:
-        t, body, place = self.t_reached, int(self.count[AT.body]), self._where()
+        t, body, steps, forces = self.t_reached, int(self.count[AT.body]), self.steps, self.forces.name
+        made, of = self.plan.before + self.done, f" of {steps.total:,}" if steps.total else ""
+        place = f"after {made:,}{of} steps, at t = {t:.12g}"
+        if steps.total is None and status == Status.NO_CONVERGENCE:  # nothing was left of steps made ever shorter
+            status = Status.STALLED
         if status in (Status.UNSOUND, Status.RAISED, Status.STALLED) and (near := self._at_one_place()):
             return f"{near} {place}"
         if status == Status.UNSOUND:
-            return f"{self._blame(body)} {place}"
-        words = {
-            "method": self.plan.method.name, "step": self.plan.step, "place": place, "remedy": self._remedy,
-            "torque": self.forces.name, "raised": self.raised,
-        }  # fmt: skip
+            more = ", or its state is," if np.isfinite(self.g).all() else ""
+            return f"the forces of {forces} on body {body} are NaN or infinite{more} {place}"
         if status == Status.RAISED:
-            return f"the forces {self.forces.name} raised {self.raised} {place}"
+            return f"the forces {forces} raised {self.raised} {place}"
         if status == Status.OK:
-            return f"reached t = {t:.12g} in {int(self.count[AT.done]):,} steps"
-        return status.sentence.format(**words)
+            return f"reached t = {t:.12g} in {made:,} steps"
+        remedy = "take shorter steps" if steps.total else "the forces may be infinite or jump there"
+        return status.sentence.format(
+            method=self.plan.method.name, step=self.plan.step, place=place, remedy=remedy, torque=forces,
+            raised=self.raised,
+        )  # fmt: skip
 
     def _at_one_place(self) -> str:
         """Says which bodies have sites at one place, where a potential may be infinite; empty: none have."""
@@ -423,11 +348,282 @@ class SystemRun:
             f"{near[2]:.3g} apart, move one of them;"
         )
 
-    def _blame(self, body: int) -> str:
-        """Says which body could not go on."""
-        if np.isfinite(self.g).all():
-            return f"the forces of {self.forces.name} on body {body} are NaN or infinite, or its state is,"
-        return f"the forces of {self.forces.name} on body {body} are NaN or infinite"
+
+# --- how long steps are --------------------------------------------------------------------------------------------
+
+
+class EqualSteps:
+    """Steps of one length on a grid; output after every few of them, or at times that are reached by steps aside."""
+
+    driver, signature = staticmethod(equal_driver_of), SIGNATURE
+
+    def __init__(self, run: SystemRun) -> None:
+        self.run, plan, count = run, run.plan, run.count
+        check_steps(plan.t_start, plan.t_end, plan.step)
+        steps, self.last = grid(plan.t_start, plan.t_end, plan.step)
+        self.count = steps - plan.first
+        self.total = plan.before + self.count + plan.after
+        self.due = np.zeros(0, dtype=np.int64)
+        """After how many steps there are rows, without listed times."""
+        if plan.times is None:
+            every = plan.every or 1
+            check_room(self.count // every + 2, ROW * run.n)
+            self.due = np.arange(0 if plan.before == 0 else every - plan.before % every, self.count + 1, every)
+            if self.count and not plan.after and (self.due.size == 0 or self.due[-1] != self.count):
+                self.due = np.append(self.due, self.count)
+            self.out = np.empty((self.due.size, ROW * run.n))
+            if plan.before == 0:
+                self.out[0], count[AT.row] = run.y, 1
+            count[AT.every], count[AT.before], count[AT.ends] = every, plan.before, plan.after == 0
+        else:
+            check_room(plan.times.size, ROW * run.n)
+            self.out = np.empty((plan.times.size, ROW * run.n))
+        count[AT.rows], count[AT.steps] = len(self.out), self.count
+
+    def times_of(self, rows: int) -> Floats:
+        """Returns the times of the first rows."""
+        plan = self.run.plan
+        if plan.times is not None:
+            return plan.times[:rows]
+        t = np.asarray(plan.t_start + (plan.first + self.due[:rows]) * plan.step, dtype=np.float64)
+        t[self.due[:rows] == self.count] = plan.t_end
+        return t
+
+    def is_row(self, i: int) -> bool:
+        """Whether there is a row after i steps."""
+        plan, k = self.run.plan, self.run.plan.before + i
+        if i == 0 and plan.before:  # it is that at the end of the stretch before
+            return False
+        return k % (plan.every or 1) == 0 or (i == self.count and not plan.after)
+
+    def call(self, stop: int, last: float | None = None) -> int:
+        """Makes steps up to this number; with `last` the last one has that length."""
+        run, plan = self.run, self.run.plan
+        return run.loop()(
+            run.setting, run.values, run.made.ops, run.memory, run.y, run.g, run.before, run.work,
+            self.out.reshape(-1), run.made.kinds, run.count, plan.t_start, plan.step,
+            self.last if last is None else last, plan.first, stop,
+        )  # fmt: skip
+
+    def to_the_end(self) -> Status:
+        """Makes all steps, and steps aside to listed times."""
+        run, plan = self.run, self.run.plan
+        for k, t in enumerate([] if plan.times is None else plan.times.tolist()):
+            i, offset = located(plan.t_start, plan.step, self.last, plan.first + self.count, t)
+            status = run.advance(i - plan.first)
+            if status != Status.OK:
+                return status
+            found = run.y if offset == 0.0 else self._aside(offset)
+            if isinstance(found, Status):
+                return found
+            self.out[k] = found
+            run.count[AT.row] = k + 1
+        return run.advance(self.count)
+
+    def _aside(self, offset: float) -> Floats | Status:
+        """Returns the state after a step aside, which changes nothing."""
+        run, done = self.run, self.run.done
+        with run.unchanged():
+            run.count[AT.every], run.count[AT.steps] = 0, done + 1
+            status = self.call(done + 1, last=offset)
+            return np.array(run.y) if status == 0 else Status(status)
+
+    def each(self) -> Iterator[list[SystemStep]]:
+        """Makes steps, some at a time, and yields where each of these begins and ends.
+
+        What ends the run, a status or an exception, comes after the steps before it.
+        """
+        run, count = self.run, self.run.count
+        self.out = np.empty((STRETCH_STEPS, ROW * run.n))
+        state, i = np.array(run.y), 0
+        while i < self.count:
+            count[AT.row], count[AT.every] = 0, 1
+            stop = min(i + STRETCH_STEPS, self.count)
+            status, raised = Status.OK, None
+            try:
+                status = run.advance(stop)
+            except BaseException as problem:
+                raised = problem
+            states = np.array(self.out[: run.done - i])
+            made = list[SystemStep]()
+            for k, after in enumerate(states, start=i):
+                made.append(SystemStep(self._time_of(k), state, self._time_of(k + 1), after, k))
+                state = after
+            if status != Status.OK:
+                t = self.t_reached
+                made.append(SystemStep(t, state, t, state, run.done, status))
+            with run.unchanged():
+                yield made
+            if raised is not None:
+                raise raised
+            if status != Status.OK:
+                return
+            i = stop
+
+    def _time_of(self, i: int) -> float:
+        plan = self.run.plan
+        return plan.t_end if i == self.count else plan.t_start + (plan.first + i) * plan.step
+
+    def within(self, step: SystemStep, length: float) -> Floats:
+        """Returns the state after a part of a step, which changes nothing else that the run needs."""
+        run = self.run
+        run.y[:] = step.before
+        if run.made.evaluations is None:  # of collocation, whose last polynomial is not that of this step
+            run.memory[collocation.KNOWN] = 0.0
+        run.count[AT.done], run.count[AT.known] = step.number, 0
+        found = self._aside(length)
+        if isinstance(found, Status):
+            raise AsideFailed(found)
+        return found
+
+    def forget(self) -> None:
+        """Goes back to before a step in which an exception came, whose forces are not those of the state."""
+        self.run.count[AT.known] = 0
+
+    @property
+    def is_at_end(self) -> bool:
+        """Whether no step is left."""
+        return self.run.done >= self.count
+
+    @property
+    def passed(self) -> tuple[int, int]:
+        """The steps made, and the steps in all, for progress."""
+        return self.run.plan.before + self.run.done, self.total
+
+    @property
+    def t_reached(self) -> float:
+        """The time that was reached."""
+        return self._time_of(min(self.run.done, self.count))
+
+    @property
+    def described(self) -> tuple[float, tuple[float, int], float | None]:
+        """The length of a step, the grid from where the run goes on, and no goal."""
+        run, plan = self.run, self.run.plan
+        done = plan.first + run.done
+        anew = self.last != plan.step or plan.t_end in run.forces.breakpoints
+        if run.stopped is None and not (self.is_at_end and anew):
+            return plan.step, (plan.t_start, done), None
+        if plan.heat is not None:  # steps are counted on, so that no random number comes twice
+            return plan.step, (run.t_reached - done * plan.step, done), None
+        return plan.step, (run.t_reached, 0), None
+
+
+class AdaptiveSteps:
+    """Steps that adapt to the motion, so that their polynomials suggest errors that are allowed. Output is listed."""
+
+    driver, signature = staticmethod(adaptive_driver_of), SIGNATURE_ADAPTIVE
+    total: None = None
+    """How many steps there will be is not known."""
+
+    def __init__(self, run: SystemRun) -> None:
+        plan = run.plan
+        assert plan.times is not None
+        assert plan.step_error is not None
+        self.run, self.times = run, plan.times
+        check_room(self.times.size, ROW * run.n)
+        self.out = np.empty((self.times.size, ROW * run.n))
+        self.span = plan.t_end - plan.t_start
+        setting = run.setting.reshape(run.n, -1)
+        rates = np.abs(run.y[10 * run.n :].reshape(run.n, 3) * setting[:, 3:6]).max()
+        most = abs(self.span) * FIRST_PART
+        first = most if rates * most <= FIRST_TURN else FIRST_TURN / float(rates)
+        self.first_step = math.copysign(first, self.span)
+        self.begin(plan.step_error)
+
+    def begin(self, step_error: float, state: Floats | None = None) -> None:
+        """Goes back to the start, for steps that may have this error; the run may begin at another state."""
+        run, memory, self.step_error = self.run, self.run.memory, step_error
+        if state is not None:
+            run.y[:] = state
+        memory[: collocation.HEAD] = 0.0
+        memory[collocation.LEFT], memory[collocation.RATE] = ITERATION_ERROR / STEP_ERROR * step_error, 1.0
+        memory[collocation.TIME] = run.plan.t_start
+        memory[collocation.NEXT] = self.first_step * step_error ** (1 / collocation.ORDER)
+        run.count[_COUNTS], run.count[AT.rows] = 0, self.times.size
+        run.seconds, run.stopped = 0.0, None
+
+    def times_of(self, rows: int) -> Floats:
+        """Returns the times of the first rows."""
+        return self.times[:rows]
+
+    @property
+    def suggested(self) -> float:
+        """The sum of the errors that the polynomials of all steps suggest."""
+        return float(self.run.memory[collocation.SUGGESTED])
+
+    def call(self, stop: int) -> int:
+        """Makes steps up to this number, or to the end."""
+        run = self.run
+        return run.loop()(
+            run.setting, run.values, _NO_NUMBERS, run.memory, run.y, run.g, run.before, run.work,
+            self.out.reshape(-1), self.times, _NO_KINDS, run.count, run.plan.t_end, self.span, self.step_error, stop,
+        )  # fmt: skip
+
+    def to_the_end(self) -> Status:
+        """Makes all steps."""
+        return self.run.advance(np.iinfo(np.int64).max)
+
+    def each(self) -> Iterator[list[SystemStep]]:
+        """Makes one step after the other, and yields where each begins and ends."""
+        run = self.run
+        run.count[AT.rows] = 0  # who looks at every step also keeps the rows
+        while not self.is_at_end:
+            t, state, done = self.t_reached, np.array(run.y), run.done
+            status = run.advance(done + 1)
+            if status != Status.OK:
+                yield [SystemStep(t, state, t, state, done, status)]
+                return
+            new = self.t_reached
+            yield [SystemStep(t, state, new, np.array(run.y), done, inside=self._at_nodes(new - t))]
+
+    def _at_nodes(self, h: float) -> tuple[tuple[float, Floats], ...]:
+        """Returns the nodes of the last step, and the states there."""
+        n, nodes = self.run.n, collocation.NODES
+        rows = self.run.memory[collocation.HEAD : collocation.HEAD + nodes * collocation.ROWS * n].reshape(-1, nodes)
+        order = np.r_[13 * n : 20 * n, 10 * n : 13 * n, 20 * n : 23 * n]  # positions, attitudes, velocities, momenta
+        return tuple((c * h, np.array(y)) for c, y in zip(collocation.PLACES, rows[order].T, strict=True))
+
+    def within(self, step: SystemStep, length: float) -> Floats:
+        """Returns the state after a part of the step that was made last, which changes nothing else."""
+        run, memory, count = self.run, self.run.memory, self.run.count
+        self.times, t, self.out, out = np.array([step.t + length]), self.times, np.empty((1, run.y.size)), self.out
+        # The step is made again with an output time in it: the loop then makes a step aside, by the same polynomial.
+        with run.unchanged():
+            run.y[:] = step.before
+            memory[collocation.TIME], memory[collocation.NEXT] = step.t, step.t_new - step.t
+            count[AT.rows], count[AT.row] = 1, 0
+            status = self.call(run.done + 1)
+        found, self.times, self.out = np.array(self.out[0]), t, out
+        if status != 0:
+            raise AsideFailed(Status(status))
+        return found
+
+    def forget(self) -> None:
+        """Goes back to before a step in which an exception came, which has no polynomial."""
+        self.run.memory[collocation.KNOWN] = 0.0
+
+    @property
+    def is_at_end(self) -> bool:
+        """Whether no step is left."""
+        return bool(self.run.memory[collocation.TIME] == self.run.plan.t_end)
+
+    @property
+    def passed(self) -> tuple[int, int]:
+        """The parts of the span that were passed, of all of them."""
+        first, last = self.run.plan.whole or (self.run.plan.t_start, self.run.plan.t_end)
+        return int((self.t_reached - first) / (last - first) * REPORTED_PARTS), REPORTED_PARTS
+
+    @property
+    def t_reached(self) -> float:
+        """The time that was reached."""
+        return float(self.run.memory[collocation.TIME])
+
+    @property
+    def described(self) -> tuple[float, tuple[float, int], float | None]:
+        """The mean length of a step, the time from which the run goes on, and the error that each step may have."""
+        run, reached = self.run, self.run.t_reached
+        mean = (reached - run.t_begin) / run.done if run.done else float(run.memory[collocation.NEXT])
+        return mean, (reached, 0), self.step_error
 
 
 def nearest_sites(system: System, forces: Forces, x: Floats, q: Floats) -> tuple[int, int, float, str] | None:

@@ -29,12 +29,11 @@ from polhode.run.binding import OnCompile
 from polhode.run.integration import Progress, SimulationFailed, SimulationInterrupted
 from polhode.support.arrays import Floats, lengths
 from polhode.support.interrupts import keeping
-from polhode.systems.adaptive import AdaptiveRun, Level
-from polhode.systems.events import SystemEvent, SystemWatch
+from polhode.systems.events import StretchedRun, SystemEvent
 from polhode.systems.forces import Forces
 from polhode.systems.solution import SystemSolution
 from polhode.systems.system import System
-from polhode.systems.system_run import SystemPlan, SystemRun
+from polhode.systems.system_run import STEP_ERROR, SystemPlan, at_start, setting_of
 
 COMPARED_ROWS = 40
 """Output times at which the two runs of a pair are compared: these, at even distances, and always the last."""
@@ -155,9 +154,8 @@ class Question(NamedTuple):
         """Makes one run in equal steps; that which is watched looks for events and reports progress."""
         h = self.span / steps
         made = self.plan._replace(method=method, step=h, times=times, every=None, any_turn=True)
-        one = SystemRun(self.system, self.forces, made, None, self.progress if watched else None, self.on_compile)
-        looks = self.events if watched or self.is_ended_by_events else ()
-        return SystemWatch(one, looks).solution() if looks else one.solution()
+        looks, shown = self.events if watched or self.is_ended_by_events else (), self.progress if watched else None
+        return StretchedRun(self.system, self.forces, made, None, shown, self.on_compile, looks).solution()
 
 
 def keeping_best(best: SystemSolution | None) -> AbstractContextManager[None]:
@@ -182,13 +180,13 @@ def first_aim(question: Question) -> float:
     return max(FIRST_AIM * question.rtol / (1.0 + question.turn / RADIANS), LEAST_AIM)
 
 
-def begun_beside(run: AdaptiveRun, turn: float) -> Floats:
+def begun_beside(system: System, turn: float) -> Floats:
     """Returns a start that is off by some round-off: attitudes and momenta as those of companions of single bodies.
 
     Bodies are moved in directions that are neither equal nor even nor odd.
     """
-    n, off, setting = run.n, NUDGE * math.sqrt(1.0 + turn / 10.0), run.setting.reshape(run.n, -1)
-    x, q, v, m = np.split(run.start, (3 * n, 7 * n, 10 * n))
+    n, off, setting = len(system), NUDGE * math.sqrt(1.0 + turn / 10.0), setting_of(system)
+    x, q, v, m = np.split(at_start(system), (3 * n, 7 * n, 10 * n))
     axes = np.broadcast_to(np.eye(3), (n, 3, 3))
     rate = float(lengths((m.reshape(n, 3) - setting[:, 10:13]) * setting[:, 3:6]).max())
     other = nudged(q.reshape(n, 4), m.reshape(n, 3), setting[:, :3], axes, off, rate)
@@ -201,10 +199,12 @@ class SystemSearch:
     """Runs in steps that adapt, each more accurate than the one before, until the estimate is below the tolerance."""
 
     def __init__(self, question: Question, times: Floats) -> None:
-        plan = question.plan._replace(method=find_method("G8"), times=times, every=None)
-        self.question = question
-        self.run = AdaptiveRun(question.system, question.forces, plan, None, None, question.on_compile)
-        self.spent = Stats()
+        plan = question.plan._replace(method=find_method("G8"), times=times, every=None, step_error=1.0)
+        self.question, self.spent = question, Stats()
+        self.start = at_start(question.system)
+        self.run = StretchedRun(
+            question.system, question.forces, plan, self.start, None, question.on_compile, question.events
+        )
 
     def answer(self) -> SystemSolution:
         """Returns the best run.
@@ -214,20 +214,19 @@ class SystemSearch:
 
         For the search, the power of the aim with which the steps shorten stands for their number.
         """
-        question, run, floor = self.question, self.run, self.question.floor
-        aim, off = first_aim(question), begun_beside(run, question.turn)
-        before, hinted = self.attempt(aim, off), run.suggested
-        run.progress = question.progress
+        question, floor = self.question, self.question.floor
+        aim, off = first_aim(question), begun_beside(question.system, question.turn)
+        before, hinted = self.attempt(aim, off, None), self.run.suggested
         best: SystemSolution | None = None
         tries, step = Tries(question.rtol, patience=2, most=LAST_AIM ** (-1.0 / ORDER)), SHARPER
         while isinstance(step, Refine):
             aim *= step.factor**-ORDER
             started_off = tries.made % 2 == 1
             with keeping_best(best or before):
-                fine = self.attempt(max(aim, LEAST_AIM), off if started_off else None)
-            share = ALIKE_SHARE if run.suggested > ALIKE * hinted else 1.5 if started_off else SHARE
+                fine = self.attempt(max(aim, LEAST_AIM), off if started_off else None, question.progress)
+            share = ALIKE_SHARE if self.run.suggested > ALIKE * hinted else 1.5 if started_off else SHARE
             error = estimate(share, share, distance(fine, before), floor, 0.0)
-            before, hinted = fine, run.suggested
+            before, hinted = fine, self.run.suggested
             if best is None or error < (best.error_estimate or 0.0):
                 best = fine.having(error_estimate=error)
             tries = tries.adding(Try(aim ** (-1.0 / ORDER), error))
@@ -235,11 +234,9 @@ class SystemSearch:
         assert best is not None
         return best.having(stats=self.spent, rtol=question.rtol)
 
-    def attempt(self, aim: float, start: Floats | None) -> SystemSolution:
-        """Makes a run, which looks for events."""
-        self.run.begin(Level.aiming_at(aim), start)
-        events = self.question.events
-        made = SystemWatch(self.run, events).solution() if events else self.run.solution()
+    def attempt(self, aim: float, start: Floats | None, progress: Progress | None) -> SystemSolution:
+        """Makes a run that aims at this error; it looks for events."""
+        made = self.run.again(STEP_ERROR * aim, self.start if start is None else start, progress)
         self.spent = self.spent + made.stats
         return made
 

@@ -198,7 +198,7 @@ def method_record(method: Method) -> dict[str, Any]:
 
 
 def _promises(method: Method, declared: Any) -> dict[str, Any]:
-    """What a method promises, of itself or for bodies with a rotor."""
+    """The promises of a method, in general or for bodies with a rotor."""
     orders = {
         name: dict(zip(("momentum", "attitude"), declared.orders(free=free), strict=True))
         for name, free in (("order", False), ("order_when_free", True))
@@ -276,6 +276,8 @@ def method_facts(method: Method) -> dict[str, str]:
     home = family(method)
     torqued, free = method.orders(free=False), method.orders(free=True)
     facts = {"family": home.heading if home else "a method of your own"}
+    if method.also:
+        facts["also called"] = ", ".join(method.also)
     facts["order"] = _orders_long(torqued) + (f"; of a free body {_orders_long(free)}" if free != torqued else "")
     if method.generalised_order:
         terms = [f"eps{f'^{k}' if k > 1 else ''} h^{r}" for k, r in enumerate(method.generalised_order, 1)]
@@ -334,7 +336,7 @@ def _options(method: Method, width: int) -> str:
 
 
 def option_text(option: Option, *, show_default: bool = False) -> str:
-    """What an option means and which values it has."""
+    """The meaning and the values of an option."""
     listed = f" [{', '.join(map(written, _values(option)))}]" if _values(option) else ""
     default = f" (default {written(option.default)})" if show_default else ""
     return f"{option.meaning}{listed}{default}"
@@ -422,7 +424,7 @@ def torque_record(model: type[Torque]) -> dict[str, Any]:
 
 
 def described(model: type[Torque]) -> str:
-    """What the docstring says, without its example in Python."""
+    """The docstring without its example in Python."""
     return (inspect.getdoc(model) or "").partition("\n\nExamples\n---")[0]
 
 
@@ -443,7 +445,7 @@ def torque_card(model: type[Torque]) -> str:
 
 
 def depends_on(model: type[Torque]) -> str:
-    """What a torque in body axes depends on, in words."""
+    """The arguments on which a torque in body axes depends, in words."""
     words = {Depends.POSITION: "attitude", Depends.TIME: "time", Depends.RATE: "rate"}
     read = [words[flag] for flag in model.depends if flag is not Depends.POSITION or model.reads_attitude]
     return ", ".join(read) or "nothing"

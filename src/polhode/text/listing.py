@@ -1,4 +1,4 @@
-"""What `polhode.methods()` and `polhode.torques()` return: lists and cards, to be looked at and to be used as data."""
+"""Results of `polhode.methods()` and `polhode.torques()`: lists and cards, to read and to use as data."""
 
 import html
 import shutil

@@ -1,4 +1,4 @@
-"""The torque models, one in each file.
+"""The torque models, one or some of a kind in each file.
 
 A new file is found by itself, and so are the models of other installed packages. The package can be called:
 `polhode.torques()` lists the models, `polhode.torques("HeavyTop")` is one of them in full.
@@ -23,22 +23,9 @@ from polhode.torques._sums import SumTorque, Term, joined, terms_of
 from polhode.torques._torque import CustomTorque, Torque, UserPotential, checked, shown_numbers, torque
 
 __all__ = [
-    "CustomTorque",
-    "SumTorque",
-    "Term",
-    "Torque",
-    "UserPotential",
-    "catalogue",
-    "checked",
-    "find",
-    "get",
-    "joined",
-    "package",
-    "shown_numbers",
-    "terms_of",
-    "torque",
-    "torque_from_pointer",
-]
+    "CustomTorque", "SumTorque", "Term", "Torque", "UserPotential", "catalogue", "checked", "find", "get",
+    "joined", "package", "shown_numbers", "terms_of", "torque", "torque_from_pointer",
+]  # fmt: skip
 
 callable_package.let_be_called(__name__)
 
@@ -50,7 +37,7 @@ def catalogue() -> dict[str, type[Torque]]:
 
 
 def package(name: str) -> str | None:
-    """Returns the installed package that a model comes from, with its version; None for polhode's own."""
+    """The installed package that a model comes from, with its version; None for polhode's own."""
     return None if name in _own() else _added()[1].get(name)
 
 
@@ -60,7 +47,7 @@ def _added() -> tuple[dict[str, type[Torque]], dict[str, str]]:
 
 
 def _models_in(value: Any) -> dict[str, type[Torque]]:
-    """Returns the torque models that an entry point names; of a module, those that its own package defines."""
+    """The torque models that an entry point names; of a module, those that its own package defines."""
     held = list(vars(value).values()) if isinstance(value, ModuleType) else [value]
     found = {m.__name__: m for m in held if inspect.isclass(m) and issubclass(m, Torque) and not inspect.isabstract(m)}
     if isinstance(value, ModuleType):
@@ -77,24 +64,24 @@ def _models_in(value: Any) -> dict[str, type[Torque]]:
 
 @cache
 def _own() -> dict[str, type[Torque]]:
-    """Returns the models of this folder. Most calls need no others, which cost time to look for."""
+    """The models of this folder. Most calls need no others, which cost time to look for."""
     found: dict[str, type[Torque]] = {}
-    for module in sorted(pkgutil.iter_modules(__path__), key=lambda m: m.name):
+    for module in pkgutil.iter_modules(__path__):
         if not module.name.startswith("_"):
             home = importlib.import_module(f"{__name__}.{module.name}")
             for value in vars(home).values():
                 if inspect.isclass(value) and issubclass(value, Torque) and value.__module__ == home.__name__:
                     found[value.__name__] = value
-    return found
+    return dict(sorted(found.items()))
 
 
 def find(name: str) -> type[Torque]:
-    """Returns the model of this name, whatever its case."""
+    """The model of this name, whatever its case."""
     own = isinstance(name, str) and any(name.lower() == known.lower() for known in _own())
     known = _own() if own else catalogue()
     return known[checks.choice("torque", name, known)]
 
 
 def get(name: str) -> type[Torque] | None:
-    """Returns the model of exactly this name, or None."""
+    """The model of exactly this name, or None."""
     return _own().get(name) or catalogue().get(name)

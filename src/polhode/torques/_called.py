@@ -20,14 +20,7 @@ import numpy as np
 
 from polhode.body import Body
 from polhode.compiler import Trampoline, is_smooth, potential_callback, torque_callback
-from polhode.kernels.callback_torques import (
-    HEAD,
-    PotentialOfC,
-    TorqueOfC,
-    head,
-    outside_potential,
-    outside_torque,
-)
+from polhode.kernels.callback_torques import HEAD, PotentialOfC, TorqueOfC, head, outside_potential, outside_torque
 from polhode.kernels.types import Depends, UserTorque
 from polhode.support.arrays import Floats
 from polhode.support.returned_numbers import no_real_number, plain_item, size_of
@@ -54,7 +47,7 @@ class Link(ABC):
 
     @abstractmethod
     def head(self, count: int) -> tuple[float, ...]:
-        """Returns the numbers that stand in front of the user's, which are this many."""
+        """The numbers that stand in front of the user's, which are this many."""
 
 
 class PythonLink(Link):
@@ -66,7 +59,7 @@ class PythonLink(Link):
         self._made: dict[int, list[Trampoline]] = {}
 
     def head(self, count: int) -> tuple[float, ...]:
-        """Returns the addresses of functions that are made for this number of parameters."""
+        """The addresses of functions that are made for this number of parameters."""
         if count not in self._made:
             made = [torque_callback(self.function, count, self.name, self._complain)]
             if self.potential is not None:
@@ -96,7 +89,7 @@ class PointerLink(Link):
         self.addresses = address_of("address", torque), 0 if potential is None else address_of("potential", potential)
 
     def head(self, count: int) -> tuple[float, ...]:
-        """Returns the addresses."""
+        """The addresses."""
         return head(*self.addresses, self.number)
 
 
@@ -137,11 +130,11 @@ class CalledTorque(CustomTorque):
         return (*self._head(len(own)), *own)
 
     def kept_parameters(self, body: Body) -> Sequence[float]:
-        """The same without the addresses."""
+        """Copy without the addresses."""
         return super().parameters(body)
 
     def rows_with(self, values: Floats, tensors: Floats, rotors: Floats | None = None) -> Floats:
-        """Returns the rows of p for these rows of values, and for bodies with these tensors and rotors."""
+        """The rows of p for these rows of values, and for bodies with these tensors and rotors."""
         rows = super().rows_with(values, tensors, rotors)
         head = self._head(rows.shape[1])
         return np.concatenate([np.broadcast_to(head, (len(rows), len(head))), rows], axis=1)
@@ -205,15 +198,15 @@ def called_back(
     function: Any, parameters: Any, potential: Any, breakpoints: Any, depends: str | Sequence[str] | None,
     smooth: bool | None, from_body: BodyNumbers | None,
 ) -> CalledTorque:  # fmt: skip
-    """Returns a torque of any callable, as `torque(compiled=False)` does."""
-    used = _arguments("torque", function, ("t", "q", "w", "p"))
+    """A torque of any callable, as `torque(compiled=False)` does."""
+    used = check_called("torque", function, ("t", "q", "w", "p"))
     reads = EVERYTHING
     if used is not None:
         reads = Depends.POSITION
         reads |= Depends.TIME if used[0] else Depends.NOTHING
         reads |= Depends.RATE if used[2] else Depends.NOTHING
     if potential is not None:
-        used = _arguments("potential", potential, ("t", "q", "p"))
+        used = check_called("potential", potential, ("t", "q", "p"))
         if used is None or used[0]:  # the energy need not be constant
             reads |= Depends.TIME
     numbers, tables = numbers_and_tables(parameters)
@@ -224,14 +217,14 @@ def called_back(
 
 
 def _name_of(function: Any) -> str:
-    """Returns the name of a callable: its own, or that of the function or the class behind it."""
+    """The name of a callable: its own, or that of the function or the class behind it."""
     while isinstance(function, functools.partial):
         function = function.func
     return str(getattr(function, "__name__", None) or type(function).__name__)
 
 
 def _behind(function: Any) -> tuple[types.FunctionType | None, int, Any]:
-    """Returns the Python function behind a callable, how many of its first arguments are given, and its owner.
+    """The Python function behind a callable, how many of its first arguments are given, and its owner.
 
     None if its code cannot be read.
     """
@@ -247,8 +240,8 @@ def _behind(function: Any) -> tuple[types.FunctionType | None, int, Any]:
     return (function, given, owner) if isinstance(function, types.FunctionType) else (None, 0, None)
 
 
-def _arguments(kind: str, function: Any, names: tuple[str, ...]) -> list[bool] | None:
-    """Returns which of its arguments a callable reads, None if that cannot be known; raises unless it can be called."""
+def check_called(kind: str, function: Any, names: tuple[str, ...]) -> list[bool] | None:
+    """Which of its arguments a callable reads, None if that cannot be known; raises unless it can be called."""
     wanted = f"a {kind} is called with ({', '.join(names)})"
     if not callable(function) or inspect.isclass(function):
         raise TypeError(f"{wanted}, unlike {function!r}")
@@ -332,7 +325,7 @@ def _unreadable(*arguments: Any) -> NoReturn:
 
 
 def address_of(what: str, function: Any) -> int:
-    """Returns the address of a function, or raises an error that says what was wrong."""
+    """The address of a function, or raises an error that says what was wrong."""
     arguments = len((TorqueOfC if what == "address" else PotentialOfC)._argtypes_)
     found: Any = None
     if isinstance(function, int) and not isinstance(function, bool):

@@ -1,6 +1,5 @@
-"""Sampled control: a law looks at the body at regular times, and its torque is held in between."""
+"""Sampled control: a law measures the body at regular times, and its torque is held in between."""
 
-import inspect
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -10,21 +9,15 @@ from typing import Any
 import numpy as np
 
 from polhode.body import Body
+from polhode.environment.model import Spanned
 from polhode.kernels.codegen import function
 from polhode.kernels.loop.sampling import ALMOST, is_due, sample_number
 from polhode.kernels.ops import derivatives, lane, section, triple
 from polhode.kernels.states import NO_ERROR
 from polhode.kernels.types import Depends, UserTorque
 from polhode.support import checks
-from polhode.torques._spanned import SpanTorque
-from polhode.torques._torque import (
-    ANY_BODY,
-    CustomTorque,
-    Torque,
-    carried_numbers,
-    inspected,
-    numbers_and_tables,
-)
+from polhode.torques._called import check_called
+from polhode.torques._torque import ANY_BODY, CustomTorque, Torque, carried_numbers, inspected, numbers_and_tables
 from polhode.torques.no_torque import Free
 
 HELD = 3
@@ -40,7 +33,7 @@ MOST_SAMPLES = 2**26
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Sampled(SpanTorque):
+class Sampled(Spanned, Torque):
     """A torque that a law sets every `period` seconds, and that is held in between, in body axes.
 
     The law is called as `law(t, q, w, p)` at the times phase + k period: time, quaternion (body to space, scalar
@@ -69,7 +62,7 @@ class Sampled(SpanTorque):
     period: float
     law: Callable[..., Any] | Torque
     state: Mapping[str, float] | Sequence[str] = ()
-    """What the law remembers: names with their values at the start, or names of numbers that begin as zero."""
+    """Memory of the law: names with their values at the start, or names of numbers that begin as zero."""
     phase: float = 0.0
     compiled: bool = True
     source: Torque = field(default_factory=Free)
@@ -101,7 +94,7 @@ class Sampled(SpanTorque):
                 hint = "" if names else "; one that takes z as well needs their names, as in state={'a': 0.0}"
                 plain, _ = inspected("law", law, arguments, hint=hint)
             else:
-                _check_callable(law, arguments)
+                check_called("law", law, arguments)
             numbers, tables = numbers_and_tables(parameters)
             law, source = plain, CustomTorque(plain, numbers, state_names=names, tables=tables)
         self._settle(
@@ -189,7 +182,7 @@ class Sampled(SpanTorque):
         return (self.period, self.phase, *self.source.parameters(body))
 
     def kept_parameters(self, body: Body) -> Sequence[float]:
-        """Returns those of them that mean something beyond this process."""
+        """Those of them that mean something beyond this process."""
         return (self.period, self.phase, *self.source.kept_parameters(body))
 
     @property
@@ -216,20 +209,20 @@ class Sampled(SpanTorque):
         return tuple((self.phase + self.period * np.arange(first, last + 1)).tolist())
 
     def with_parameters(self, values: Any) -> "Sampled":
-        """Returns the same with other parameters of the law. Nothing is compiled again."""
+        """Copy with other parameters of the law, by the same compiled program."""
         if not isinstance(self.source, CustomTorque):
             raise ValueError(f"the law is the torque {self.name}: make it with other numbers, and sample that one")
         return self._of(self.source.with_parameters(values))
 
     def _of(self, source: Torque) -> "Sampled":
-        """Returns the same with another source."""
+        """Copy with another source."""
         made = object.__new__(Sampled)
         kept = ("period", "law", "state", "phase", "compiled")
         made._settle(source=source, **{name: getattr(self, name) for name in kept})
         return made
 
     def for_span(self, t0: float, t1: float) -> "Sampled":
-        """Returns the same torque for a run between two times."""
+        """This torque for a run between two times."""
         made = self._of(self.source.for_span(t0, t1))
         made._settle(span=(min(t0, t1), max(t0, t1)))
         return made
@@ -253,7 +246,7 @@ class Sampled(SpanTorque):
 
 
 def _checked_source(law: Torque, names: tuple[str, ...], parameters: Any) -> Torque:
-    """Returns a torque that can be a law, or raises an error that says why it cannot."""
+    """A torque that can be a law, or raises an error that says why it cannot."""
     if names:
         raise TypeError(f"the torque {law.name} remembers nothing: state is for a function law(t, q, w, p, z)")
     if law.state_names:
@@ -268,31 +261,16 @@ def _checked_source(law: Torque, names: tuple[str, ...], parameters: Any) -> Tor
     return law.with_parameters(parameters)
 
 
-def _check_callable(law: Any, arguments: tuple[str, ...]) -> None:
-    """Raises an error unless a law can be called with these arguments, as far as that can be known."""
-    wanted = f"a law is called with ({', '.join(arguments)})"
-    if not callable(law) or inspect.isclass(law):
-        raise TypeError(f"{wanted}, unlike {law!r}")
-    try:
-        signature = inspect.signature(law)
-    except (TypeError, ValueError):  # it has none, as many functions of C
-        return
-    try:
-        signature.bind(*arguments)
-    except TypeError:
-        raise TypeError(f"{wanted}, unlike {getattr(law, '__name__', law)!s}{signature}") from None
-
-
 @lru_cache(maxsize=128)
 def _held(count: int) -> UserTorque:
-    """Returns the torque that waits: it is what was held last, and nothing changes."""
+    """The torque that waits: it is what was held last, and nothing changes."""
     made: UserTorque = function("held(t, q, w, p, z)", [f"return (z[0], z[1], z[2]), ({'0.0, ' * count})"], {})
     return made
 
 
 @lru_cache(maxsize=128)
 def _taken(law: Any, numbers: int, own: int) -> UserTorque:
-    """Returns the function that takes a sample, if one is due: it returns what is carried from then on."""
+    """The function that takes a sample, if one is due: it returns what is carried from then on."""
     last = HELD + own
     call = f"law(t, q, w, section(p, {OWN}, {numbers})"
     lines = [f"    n = triple({call}))"]

@@ -1,4 +1,4 @@
-"""What spins inside a body about an axis that is fixed in it: wheels and rings.
+"""Parts that spin inside a body about an axis fixed in it: wheels and rings.
 
 The momentum of such a part along its axis is h = J (s + a . w), with the unit vector a, the spin inertia J and the
 speed s relative to the body. It is what a torque carries: the torque u on the part, along the axis, is all that changes
@@ -17,7 +17,7 @@ from polhode.support.arrays import Floats
 
 
 def spin_momentum(axes: Sequence[Vec3], momenta: Floats) -> Floats:
-    """Returns sum a h, in body axes, for one row of momenta or a stack of them."""
+    """Sum a h, in body axes, for one row of momenta or a stack of them."""
     total = np.zeros((*momenta.shape[:-1], 3))
     for i, axis in enumerate(axes):
         total += momenta[..., i, None] * np.array(axis)
@@ -25,18 +25,18 @@ def spin_momentum(axes: Sequence[Vec3], momenta: Floats) -> Floats:
 
 
 def spin_energy(inertias: Sequence[float], momenta: Floats) -> Floats:
-    """Returns sum h^2 / 2J, in J, for one row of momenta or a stack of them."""
+    """Sum h^2 / 2J, in J, for one row of momenta or a stack of them."""
     return np.asarray((momenta**2 / (2.0 * np.array(inertias))).sum(axis=-1))
 
 
 def spin_tensor(axes: Sequence[Vec3], inertias: Sequence[float]) -> Floats:
-    """Returns sum J a a^T."""
+    """Sum J a a^T."""
     a = np.array(axes)
     return np.asarray(a.T @ (np.array(inertias)[:, None] * a))
 
 
 def without_spin(body: Body, axes: Sequence[Vec3], inertias: Sequence[float]) -> Body:
-    """Returns the body without the spin inertias of its parts, from the one in which they are locked."""
+    """The body without the spin inertias of its parts, from the one in which they are locked."""
     for i, (axis, inertia) in enumerate(zip(axes, inertias, strict=True)):
         a = np.array(axis)
         whole = float(a @ body.tensor @ a)
@@ -45,6 +45,7 @@ def without_spin(body: Body, axes: Sequence[Vec3], inertias: Sequence[float]) ->
                 f"the spin inertia {inertia:g} kg m^2 of number {i + 1} is not below the moment {whole:g} kg m^2 of "
                 "the whole body about the same axis, of which it is a part"
             )
+    body.check_constant("a carrier of wheels or rings")
     rest = body.tensor - spin_tensor(axes, inertias)
     least = float(np.linalg.eigvalsh(rest)[0])
     if least <= 0.0:
@@ -58,6 +59,7 @@ def without_spin(body: Body, axes: Sequence[Vec3], inertias: Sequence[float]) ->
 
 def check_whole(body: Body, axes: Sequence[Vec3], inertias: Sequence[float]) -> None:
     """Raises ValueError if no body that is larger than its parts looks like this."""
+    body.check_constant("a carrier of wheels or rings")
     whole = Body(body.tensor + spin_tensor(axes, inertias), allow_unphysical=True)
     if body.physical and not whole.physical:
         listed = ", ".join(f"{x:g}" for x in inertias)

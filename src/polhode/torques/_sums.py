@@ -38,13 +38,13 @@ class _TermShape(NamedTuple):
     state: int = 0
 
     def label(self, k: int) -> str:
-        """Returns the name under which the kernel of a sum calls this one, the k-th."""
+        """The name under which the kernel of a sum calls this one, the k-th."""
         return f"{'bent' if self.bends else 'smooth'}{k}"
 
 
 @lru_cache(maxsize=256)
 def _torques_together(shapes: tuple[_TermShape, ...]) -> UserTorque:
-    """Returns the kernel of a sum: always the same function for the same kernels, so that programs are shared."""
+    """The kernel of a sum: always the same function for the same kernels, so that programs are shared."""
     parts = {shape.label(k): shape.kernel for k, shape in enumerate(shapes)}
     names: dict[str, Any] = {**parts, "triple": triple, "section": section, "is_between": is_between}
     count = sum(shape.state for shape in shapes)
@@ -62,7 +62,7 @@ def _torques_together(shapes: tuple[_TermShape, ...]) -> UserTorque:
 
 @lru_cache(maxsize=256)
 def _samples_together(shapes: tuple[_TermShape, ...], sampled: tuple[bool, ...]) -> UserTorque:
-    """Returns the function that takes the samples that are due, of a sum: a part that is off takes none."""
+    """The function that takes the samples that are due, of a sum: a part that is off takes none."""
     lines, place, first = list[str](), 0, 0
     names: dict[str, Any] = {"section": section, "is_between": is_between}
     for k, (shape, takes) in enumerate(zip(shapes, sampled, strict=True)):
@@ -86,7 +86,7 @@ def _samples_together(shapes: tuple[_TermShape, ...], sampled: tuple[bool, ...])
 
 @lru_cache(maxsize=256)
 def _potentials_together(shapes: tuple[_TermShape, ...]) -> UserPotential:
-    """Returns the potential of a sum."""
+    """The potential of a sum."""
     parts = {shape.label(k): shape.kernel for k, shape in enumerate(shapes)}
     names = {**parts, "section": section, "is_between": is_between}
     lines = [*_lines([shape._replace(state=0) for shape in shapes], "{f}(t, q, {p})", ("v",)), "return v"]
@@ -137,11 +137,7 @@ class Term:
     def settings(self) -> tuple[float, ...]:
         """The numbers that stand in p before those of the torque: the scale and the window."""
         # Parameters are finite: an endless window ends with the largest number.
-        ends = (
-            ()
-            if self.window is None
-            else tuple(max(-sys.float_info.max, min(sys.float_info.max, x)) for x in self.window)
-        )
+        ends = [max(-sys.float_info.max, min(sys.float_info.max, x)) for x in self.window or ()]
         return (*(() if self.scale is None else (self.scale,)), *ends)
 
     @cached_property
@@ -157,7 +153,7 @@ class Term:
         yield from (t for t in self.torque.breakpoints if start < t < end)
 
     def for_span(self, t0: float, t1: float) -> "Term":
-        """Returns the term for a run between two times; it may end before it."""
+        """The term for a run between two times; it may end before it."""
         start, end = self.window or (-math.inf, math.inf)
         low, high = max(min(t0, t1), start), min(max(t0, t1), end)
         if low > high:  # it never acts: any time that it is asked for will do
@@ -171,7 +167,7 @@ class Term:
         return self.scale is None and self.window is None
 
     def shape(self, kernel: Callable[..., Any]) -> "_TermShape":
-        """Returns what the kernel of a sum has to know of this term, one of whose kernels is given."""
+        """What the kernel of a sum has to know of this term, one of whose kernels is given."""
         does = (self.scale is not None, self.window is not None, self.torque.may_bend)
         return _TermShape(kernel, self.count, *does, len(self.torque.state_names))
 
@@ -181,11 +177,20 @@ class Term:
         return f"{scale}{torque}" + ("" if self.window is None else ".during({!r}, {!r})".format(*self.window))
 
 
+def _any_part(trait: str) -> Any:
+    """A trait that a sum has if one of its parts has it."""
+    return property(lambda torque: any(getattr(term.torque, trait) for term in torque.terms))
+
+
 @dataclass(frozen=True, repr=False)
 class SumTorque(Torque):
     """The sum of torques. The operators of torques make it: `a + b`, `0.5 * a`, `a.during(0, 10)`."""
 
     terms: tuple[Term, ...]
+
+    reads_attitude, reads_body = _any_part("reads_attitude"), _any_part("reads_body")
+    calls_python, calls_out = _any_part("calls_python"), _any_part("calls_out")
+    upright, may_bend = _any_part("upright"), _any_part("may_bend")
 
     @property
     def name(self) -> str:
@@ -221,7 +226,7 @@ class SumTorque(Torque):
         return tuple(size for term in self.terms for size in term.torque.state_sizes)
 
     def state_at_start(self, omega: Floats) -> Floats | None:
-        """Returns the carried numbers of all parts at the start, if no part needs the user for its own."""
+        """The carried numbers of all parts at the start, if no part needs the user for its own."""
         rows: list[Floats] = []
         for term in self.terms:
             if (own := term.torque.state_at_start(omega)) is None:
@@ -230,7 +235,7 @@ class SumTorque(Torque):
         return np.concatenate(rows, axis=-1)
 
     def carrier(self, body: Body) -> Body:
-        """Returns the body without the spin inertias of all parts."""
+        """The body without the spin inertias of all parts."""
         for term in self.terms:
             body = term.torque.carrier(body)
         return body
@@ -241,30 +246,34 @@ class SumTorque(Torque):
             term.torque.check_body(body)
 
     def carried_momentum(self, state: Floats) -> Floats:
-        """Returns the momentum that belongs to the carried numbers of all parts."""
-        return np.asarray(sum(term.torque.carried_momentum(own) for term, own in self._shares(state)))
+        """The momentum that belongs to the carried numbers of all parts."""
+        return np.asarray(sum(term.torque.carried_momentum(state[..., own]) for _, term, _, own in self._places()))
 
     def carried_energy(self, state: Floats) -> Floats:
-        """Returns the energy that belongs to the carried numbers of all parts."""
-        return np.asarray(sum(term.torque.carried_energy(own) for term, own in self._shares(state)))
+        """The energy that belongs to the carried numbers of all parts."""
+        return np.asarray(sum(term.torque.carried_energy(state[..., own]) for _, term, _, own in self._places()))
 
-    def _shares(self, state: Floats) -> Iterator[tuple[Term, Floats]]:
-        """Yields the terms, each with its share of the carried numbers."""
-        first = 0
-        for term in self.terms:
-            beyond = first + len(term.torque.state_names)
-            yield term, state[..., first:beyond]
-            first = beyond
+    def _places(self) -> Iterator[tuple[str, Term, slice, slice]]:
+        """Yields names and terms, each with the places of its own parameters in p and of its carried numbers in z."""
+        own, mine = slice(0, 0), slice(0, 0)
+        for name, term in zip(self.parts, self.terms, strict=True):
+            first = own.stop + len(term.settings)
+            own, mine = slice(first, first + term.count), slice(mine.stop, mine.stop + len(term.torque.state_names))
+            yield name, term, own, mine
+
+    def _placed(self, part: str) -> tuple[Term, slice, slice]:
+        for name, *found in self._places():
+            if name == part:
+                return found  # type: ignore[return-value]
+        raise ValueError(f"there is no part {part!r}: the parts are {', '.join(self.parts)}")
 
     def acting(self, t: float, p: Any, z: Any = ()) -> list[tuple[str, Torque, Any, Any]]:
-        """Returns the torques that act at the time t: their names in `parts`, and their shares of p and z."""
-        found, place, first = [], 0, 0
-        for name, term in zip(self.parts, self.terms, strict=True):
-            own, mine = place + len(term.settings), first
-            place, first = own + term.count, first + len(term.torque.state_names)
-            if term.window is None or is_between(t, *term.window):
-                found.append((name, term.torque, p[own:place], z[mine:first]))
-        return found
+        """The torques that act at the time t: their names in `parts`, and their shares of p and z."""
+        return [
+            (name, term.torque, p[own], z[mine])
+            for name, term, own, mine in self._places()
+            if term.window is None or is_between(t, *term.window)
+        ]
 
     @property
     def known_state(self) -> tuple[float | None, ...]:
@@ -290,14 +299,8 @@ class SumTorque(Torque):
         return _samples_together(shapes, tuple(t.torque.sample_kernel is not None for t in self.terms))
 
     def state_of(self, part: str) -> slice:
-        """Returns where the numbers that a part carries stand among all of them."""
-        first = 0
-        for name, term in zip(self.parts, self.terms, strict=True):
-            count = len(term.torque.state_names)
-            if name == part:
-                return slice(first, first + count)
-            first += count
-        raise ValueError(f"there is no part {part!r}: the parts are {', '.join(self.parts)}")
+        """Where the numbers that a part carries stand among all of them."""
+        return self._placed(part)[2]
 
     @cached_property
     def depends(self) -> Depends:  # type: ignore[override]
@@ -315,33 +318,13 @@ class SumTorque(Torque):
             for term in self.terms
         )
 
-    @property
-    def reads_attitude(self) -> bool:  # type: ignore[override]
-        """Whether a part in body axes changes with the attitude."""
-        return any(term.torque.reads_attitude for term in self.terms)
-
-    @property
-    def calls_python(self) -> bool:  # type: ignore[override]
-        """Whether programs call a Python function for a part."""
-        return any(term.torque.calls_python for term in self.terms)
-
-    @property
-    def calls_out(self) -> bool:  # type: ignore[override]
-        """Whether programs call a part by its address."""
-        return any(term.torque.calls_out for term in self.terms)
-
-    @property
-    def upright(self) -> bool:  # type: ignore[override]
-        """Whether the kernel of a part is the shorter one for a direction along the third axis of space."""
-        return any(term.torque.upright for term in self.terms)
-
     def for_any_direction(self) -> "SumTorque":
-        """Returns the same sum, with the same bits, by kernels for any direction."""
+        """This sum by kernels for any direction, with equal bits."""
         terms = (Term(t.torque.for_any_direction(), t.scale, t.window) if t.torque.upright else t for t in self.terms)
         return SumTorque(tuple(terms))
 
     def for_span(self, t0: float, t1: float) -> "SumTorque":
-        """Returns the same sum for a run between two times; each part needs to know only those at which it acts."""
+        """This sum for a run between two times; a part needs only the times at which it acts."""
         terms = tuple(term.for_span(t0, t1) for term in self.terms)
         return self if all(new is old for new, old in zip(terms, self.terms, strict=True)) else SumTorque(terms)
 
@@ -370,29 +353,19 @@ class SumTorque(Torque):
         return found
 
     def kept_parameters(self, body: Body) -> Sequence[float]:
-        """The same, of each part those that mean something beyond this process."""
+        """Parameters of each part that mean something beyond this process."""
         return [x for term in self.terms for x in (*term.settings, *term.torque.kept_parameters(body))]
 
     def place_of(self, part: str) -> slice:
-        """Returns where the user's parameters of a part stand in p, without what is before and behind them."""
-        place = 0
-        for name, term in zip(self.parts, self.terms, strict=True):
-            own = place + len(term.settings)
-            place = own + term.count
-            if name == part:
-                if not isinstance(term.torque, CustomTorque):
-                    return slice(own, own)
-                own += term.torque.head_size
-                return slice(own, own + len(term.torque.values))
-        raise ValueError(f"there is no part {part!r}: the parts are {', '.join(self.parts)}")
-
-    @property
-    def reads_body(self) -> bool:
-        """Whether the parameters of a part depend on the body."""
-        return any(term.torque.reads_body for term in self.terms)
+        """Where the user's parameters of a part stand in p, without what is before and behind them."""
+        term, own, _ = self._placed(part)
+        if not isinstance(term.torque, CustomTorque):
+            return slice(own.start, own.start)
+        first = own.start + term.torque.head_size
+        return slice(first, first + len(term.torque.values))
 
     def with_parameters(self, part: str, values: Any) -> "SumTorque":
-        """Returns the same sum with other parameters of a part that is a function of the user's."""
+        """Copy with other parameters of a part that is a function of the user's."""
         self.place_of(part)
         terms = list(self.terms)
         k = list(self.parts).index(part)
@@ -402,7 +375,7 @@ class SumTorque(Torque):
         return SumTorque(tuple(terms))
 
     def parameter_rows(self, tensors: Floats, rotors: Floats | None = None) -> Floats:
-        """Returns the same for many bodies, one row each."""
+        """The same for many bodies, one row each."""
         blocks: list[Floats] = []
         for term in self.terms:
             rows = term.torque.parameter_rows(tensors, rotors)
@@ -449,11 +422,6 @@ class SumTorque(Torque):
                     raise ValueError(f"the part {name}: {problem}") from None
 
     @property
-    def may_bend(self) -> bool:
-        """Whether a part may bend."""
-        return any(term.torque.may_bend for term in self.terms)
-
-    @property
     def bends_known(self) -> bool:
         """Whether each place can be located at which a part bends."""
         return all(term.torque.bends_known for term in self.terms) and super().bends_known
@@ -498,26 +466,26 @@ def _turns_with(torque: Torque, rate: Vec3) -> bool:
 
 
 def terms_of(torque: Torque) -> tuple[Term, ...]:
-    """Returns the terms of a torque: those of a sum, one of another torque, none of a free body."""
+    """The terms of a torque: those of a sum, one of another torque, none of a free body."""
     if isinstance(torque, SumTorque):
         return torque.terms
     return () if isinstance(torque, Free) else (Term(torque),)
 
 
 def sum_of(terms: Sequence[Term]) -> Torque:
-    """Returns the torque that has these terms."""
+    """The torque that has these terms."""
     if not terms:
         return Free()
     return terms[0].torque if len(terms) == 1 and terms[0].is_plain else SumTorque(tuple(terms))
 
 
 def added(a: Any, b: Any) -> Torque:
-    """Returns the sum of two torques."""
+    """The sum of two torques."""
     return sum_of((*terms_of(checked_part(a)), *terms_of(checked_part(b))))
 
 
 def scaled(torque: Torque, factor: Any) -> Torque:
-    """Returns a torque times a number; of a sum, every part is multiplied."""
+    """A torque times a number; of a sum, every part is multiplied."""
     if isinstance(factor, Torque):
         raise TypeError("a torque is multiplied by a number, not by another torque")
     scale = checks.number("the factor of a torque", factor)
@@ -526,7 +494,7 @@ def scaled(torque: Torque, factor: Any) -> Torque:
 
 
 def limited(torque: Torque, start: Any, end: Any) -> Torque:
-    """Returns a torque that acts between two times; of a sum, every part does, if it is not switched off then."""
+    """A torque that acts between two times; of a sum, every part does, if it is not switched off then."""
     first, last = _time("start", start), _time("end", end)
     if not first < last:
         raise ValueError(f"a torque acts during(start, end) with start < end, but {first:g} is not before {last:g}")
@@ -544,7 +512,7 @@ def limited(torque: Torque, start: Any, end: Any) -> Torque:
 
 
 def _time(name: str, value: Any) -> float:
-    """Returns a time, which may be infinite."""
+    """A time, which may be infinite."""
     if isinstance(value, float) and math.isinf(value):
         return float(value)
     return checks.number(name, value)

@@ -44,7 +44,7 @@ class Torque(ABC):
     example: ClassVar[dict[str, Any]] = {}
     """Values of fields for an example in a scenario file, where none follow from their types."""
     depends: Depends = Depends.POSITION
-    """What a method must be able to do: a torque that acts at all has `Depends.POSITION`, constant or not."""
+    """Requirements on a method: a torque that acts at all has `Depends.POSITION`, constant or not."""
     reads_attitude: bool = True
     """Whether the torque in body axes changes with the attitude, which `depends` does not say."""
     state_names: tuple[str, ...] = ()
@@ -76,7 +76,7 @@ class Torque(ABC):
 
     @property
     def known_state(self) -> tuple[float | None, ...]:
-        """The same number by number, for a user who gives some of them: None for each that must be given."""
+        """Defaults number by number, for a user who gives some of them: None for each that must be given."""
         return self.starting_state or (None,) * len(self.state_names)
 
     @property
@@ -105,7 +105,7 @@ class Torque(ABC):
         return None
 
     def parameters(self, body: Body) -> Sequence[float]:
-        """Returns the numbers that the kernels find in p."""
+        """The numbers that the kernels find in p."""
         return ()
 
     @property
@@ -114,11 +114,11 @@ class Torque(ABC):
         return _reads_body(type(self))
 
     def kept_parameters(self, body: Body) -> Sequence[float]:
-        """Returns those of the parameters that mean something beyond this process: what files keep."""
+        """Those of the parameters that mean something beyond this process: what files keep."""
         return self.parameters(body)
 
     def parameter_rows(self, tensors: Floats, rotors: Floats | None = None) -> Floats:
-        """Returns the `parameters` of many bodies, one row each, from their inertia tensors (bodies, 3, 3).
+        """The `parameters` of many bodies, one row each, from their inertia tensors (bodies, 3, 3).
 
         `rotors` (bodies, 3) are their internal angular momenta; None: they have none. If the parameters do not depend
         on the body, one row serves for all. A model whose parameters do may override this with something faster than a
@@ -129,14 +129,19 @@ class Torque(ABC):
         return checks.array("parameters", rows, (len(rows), len(rows[0])))
 
     @property
-    def breakpoints(self) -> tuple[float, ...]:
-        """The times at which the torque jumps: integration stops there and starts anew on the other side."""
+    def sources(self) -> tuple[Any, ...]:
+        """Tables, orbits and fields that the torque looks up: it jumps where they do, and is known when they are."""
         return ()
+
+    @property
+    def breakpoints(self) -> tuple[float, ...]:
+        """The times at which the torque jumps: integration stops there and restarts on the other side."""
+        return _rising_times([source.breakpoints for source in self.sources])
 
     @property
     def knots(self) -> tuple[float, ...]:
         """Times at which the torque is smooth enough for most steps, but a high derivative of it jumps."""
-        return ()
+        return _rising_times([source.knots for source in self.sources])
 
     @property
     def roughness(self) -> float:
@@ -144,7 +149,7 @@ class Torque(ABC):
 
         It is relative to the largest value, and a time: in s.
         """
-        return 0.0
+        return max((source.roughness for source in self.sources), default=0.0)
 
     @property
     def known(self) -> tuple[float, float]:
@@ -153,6 +158,8 @@ class Torque(ABC):
 
     def check_span(self, t0: float, t1: float) -> None:
         """Raises ValueError unless the torque is known at all times of a run."""
+        for source in self.sources:
+            source.check_span(t0, t1)
         first, last = self.known
         low, high = (t0, t1) if t0 < t1 else (t1, t0)
         if low < first or high > last:
@@ -194,14 +201,14 @@ class Torque(ABC):
         return None
 
     def for_span(self, t0: float, t1: float) -> "Torque":
-        """Returns the torque for a run between two times, or raises ValueError if it is not known for all of them.
+        """The torque for a run between two times, or raises ValueError if it is not known for all of them.
 
         That is this one, unless it has to be prepared: by a table for these times, or by looking for its breakpoints.
         """
         return self
 
     def for_any_direction(self) -> "Torque":
-        """Returns the same torque, with the same bits, by the kernel for any direction (see `upright`)."""
+        """This torque by the kernel for any direction (see `upright`), with equal bits."""
         other = copy(self)
         other._settle(upright=False)
         return other
@@ -211,6 +218,10 @@ class Torque(ABC):
         for name, value in fields.items():
             object.__setattr__(self, name, value)
 
+    def _check(self, **checked_by: Callable[[str, Any], Any]) -> None:
+        """Sets each of these fields to what its check makes of its name and value."""
+        self._settle(**{name: check(name, getattr(self, name)) for name, check in checked_by.items()})
+
     @property
     def conserves_energy(self) -> bool:
         """Whether kinetic plus potential energy stays constant."""
@@ -219,31 +230,31 @@ class Torque(ABC):
     # --- what carried numbers mean
 
     def state_at_start(self, omega: Floats) -> Floats | None:
-        """Returns the carried numbers at the start for one rate or a stack of them, if the user need not give them."""
+        """The carried numbers at the start for one rate or a stack of them, if the user need not give them."""
         known = self.starting_state if self.state_names else ()
         return None if known is None else np.broadcast_to(np.array(known, float), (*omega.shape[:-1], len(known)))
 
     def carrier(self, body: Body) -> Body:
-        """Returns the body to simulate, from one that contains all that spins in it: without their spin inertias."""
+        """The body to simulate, from one that contains all that spins in it: without their spin inertias."""
         return body
 
     def check_body(self, body: Body) -> None:  # noqa: B027  (most torques act on any body)
         """Raises ValueError if the torque cannot act on this body."""
 
     def carried_momentum(self, state: Floats) -> Floats:
-        """Returns the momentum in body axes, in N m s, that belongs to carried numbers: a row, or a stack of them."""
+        """The momentum in body axes, in N m s, that belongs to carried numbers: a row, or a stack of them."""
         if self.state_names and not self.held:
             raise ValueError(_unknown_meaning(self, "momentum", "solution.momentum"))
         return np.zeros((*state.shape[:-1], 3))
 
     def carried_energy(self, state: Floats) -> Floats:
-        """Returns the energy in J that belongs to carried numbers: a row, or a stack of them."""
+        """The energy in J that belongs to carried numbers: a row, or a stack of them."""
         if self.state_names and not self.held:
             raise ValueError(_unknown_meaning(self, "energy", "solution.kinetic_energy"))
         return np.zeros(state.shape[:-1])
 
     def part_of(self, whole: "Torque") -> str:
-        """Returns the name of this torque among the parts of another, which may be this torque itself."""
+        """The name of this torque among the parts of another, which may be this torque itself."""
         for name, part in whole.parts.items():
             if part == self:
                 return name
@@ -257,7 +268,7 @@ class Torque(ABC):
         return {self.name: self}
 
     def acting(self, t: float, p: Any, z: Any = ()) -> "list[tuple[str, Torque, Any, Any]]":
-        """Returns the torques that act at t and are no sums: their names in `parts`, and their shares of p and z."""
+        """The torques that act at t and are no sums: their names in `parts`, and their shares of p and z."""
         return [(self.name, self, p, z)]
 
     def called(self, t: float, q: Quat, w: Vec3, p: Any, z: Any = ()) -> Any:
@@ -265,11 +276,11 @@ class Torque(ABC):
         return self.torque_kernel(t, q, w, p, z)[0] if self.state_names else self.torque_kernel(t, q, w, p)
 
     def state_of(self, part: str) -> slice:
-        """Returns where the numbers that a part carries stand among all of them."""
+        """Where the numbers that a part carries stand among all of them."""
         return slice(0, len(self.state_names))
 
     def during(self, start: float, end: float) -> "Torque":
-        """Returns this torque, switched on for start <= t < end; steps end where it is switched.
+        """This torque, switched on for start <= t < end; steps end where it is switched.
 
         Either may be infinite: `torque.during(10.0, math.inf)` acts from t = 10 s on.
         """
@@ -278,19 +289,19 @@ class Torque(ABC):
         return limited(self, start, end)
 
     def __add__(self, other: Any) -> "Torque":
-        """Returns the sum of two torques."""
+        """The sum of two torques."""
         from polhode.torques._sums import added
 
         return added(self, other)
 
     def __radd__(self, other: Any) -> "Torque":
-        """Returns this torque if the other is 0, with which `sum` begins."""
+        """This torque if the other is 0, with which `sum` begins."""
         from polhode.torques._sums import added
 
         return self if type(other) is int and other == 0 else added(other, self)
 
     def __sub__(self, other: Any) -> "Torque":
-        """Returns the sum of this torque and another one with the opposite sign."""
+        """The sum of this torque and another one with the opposite sign."""
         from polhode.torques._sums import added, scaled
 
         return added(self, scaled(checked_part(other), -1.0))
@@ -300,11 +311,11 @@ class Torque(ABC):
         return checked_part(other) - self
 
     def __neg__(self) -> "Torque":
-        """Returns this torque with the opposite sign."""
+        """This torque with the opposite sign."""
         return -1.0 * self
 
     def __mul__(self, factor: Any) -> "Torque":
-        """Returns this torque times a number."""
+        """This torque times a number."""
         from polhode.torques._sums import scaled
 
         return scaled(self, factor)
@@ -312,7 +323,7 @@ class Torque(ABC):
     __rmul__ = __mul__
 
     def __truediv__(self, divisor: Any) -> "Torque":
-        """Returns this torque divided by a number."""
+        """This torque divided by a number."""
         number = checks.number("what a torque is divided by", divisor)
         if number == 0.0:
             raise ValueError("a torque cannot be divided by zero")
@@ -324,6 +335,10 @@ class Torque(ABC):
 def _unknown_meaning(torque: Torque, what: str, known: str) -> str:
     listed = ", ".join(torque.state_names)
     return f"the {what} that belongs to {listed} of {torque.name} is not known here: add it to {known} yourself"
+
+
+def _rising_times(rows: Sequence[tuple[float, ...]]) -> tuple[float, ...]:
+    return rows[0] if len(rows) == 1 else tuple(sorted({t for row in rows for t in row}))
 
 
 def is_upright(direction: Vec3) -> bool:
@@ -354,6 +369,8 @@ class CustomTorque(Torque):
     tables: tuple[tuple[int, Any], ...] = ()
     """The tables and fields among the parameters, with their places. Their values are handles, which are valid in one
     process."""
+    jacobian: Callable[..., Any] | None = None
+    """The derivatives of the function, if the user gave them."""
 
     head_size: ClassVar[int] = 0
     """How many numbers stand in front of the user's in p."""
@@ -392,7 +409,7 @@ class CustomTorque(Torque):
         return self.from_body is not None
 
     def numbers_of(self, body: Body) -> list[float]:
-        """Returns the numbers that are made from the body."""
+        """The numbers that are made from the body."""
         if self.from_body is None:
             return []
         try:
@@ -403,7 +420,7 @@ class CustomTorque(Torque):
         return checks.row(f"from_body of {self.name}", made).tolist()  # type: ignore[no-any-return]
 
     def rows_with(self, values: Floats, tensors: Floats, rotors: Floats | None = None) -> Floats:
-        """Returns the rows of p for these rows of values, and for bodies with these tensors and rotors."""
+        """The rows of p for these rows of values, and for bodies with these tensors and rotors."""
         if self.from_body is None:
             return values
         made = [self.numbers_of(body) for body in bodies_of(tensors, rotors)]
@@ -418,13 +435,18 @@ class CustomTorque(Torque):
         return np.concatenate([np.broadcast_to(rows, (count, rows.shape[1])) for rows in both], axis=1)
 
     def parameter_rows(self, tensors: Floats, rotors: Floats | None = None) -> Floats:
-        """Returns the `parameters` of many bodies, one row each; one row if they do not depend on the body."""
+        """The `parameters` of many bodies, one row each; one row if they do not depend on the body."""
         return self.rows_with(np.array([self.values], dtype=np.float64), tensors, rotors)
+
+    @property
+    def sources(self) -> tuple[Any, ...]:
+        """The tables and fields among the parameters."""
+        return tuple(table for _, table in self.tables)
 
     @cached_property
     def breakpoints(self) -> tuple[float, ...]:
         """The user's breakpoints, and those of the tables among the parameters."""
-        return tuple(sorted({*self.jumps, *(t for _, table in self.tables for t in table.breakpoints)}))
+        return tuple(sorted({*self.jumps, *super().breakpoints}))
 
     def check_span(self, t0: float, t1: float) -> None:
         """Raises ValueError unless the tables among the parameters cover these times."""
@@ -434,18 +456,8 @@ class CustomTorque(Torque):
             except ValueError as problem:
                 raise ValueError(f"p[{place}] of {self.name}: {problem}") from None
 
-    @cached_property
-    def knots(self) -> tuple[float, ...]:
-        """The knots of the tables among the parameters."""
-        return tuple(sorted({t for _, table in self.tables for t in table.knots}))
-
-    @property
-    def roughness(self) -> float:
-        """The largest roughness of the tables among the parameters."""
-        return max((table.roughness for _, table in self.tables), default=0.0)
-
     def for_span(self, t0: float, t1: float) -> "CustomTorque":
-        """Returns the torque with its fields in tables for a run between two times."""
+        """The torque with its fields in tables for a run between two times."""
         tables = tuple((place, table.for_span(t0, t1)) for place, table in self.tables)
         unchanged = all(new is old for (_, new), (_, old) in zip(tables, self.tables, strict=True))
         if unchanged:
@@ -516,15 +528,14 @@ class CustomTorque(Torque):
         self.__post_init__()
 
     def with_parameters(self, values: Any) -> "CustomTorque":
-        """Returns the same torque with another parameter array. Nothing is compiled again.
+        """The same torque with another parameter array. Nothing is compiled again.
 
         Where a table was, another one may stand; with a number in its place the table stays.
         """
         if not self.tables and (plain := checks.plain(values, len(self.values))) is not None:  # nothing to be looked up
             other = object.__new__(type(self))
             # What follows from other fields is found here, once for all copies.
-            about = {"values": tuple(plain), "breakpoints": self.breakpoints, "knots": self.knots}
-            other.__dict__.update(self.__dict__, **about)
+            other.__dict__.update(self.__dict__, values=tuple(plain), breakpoints=self.breakpoints)
             return other
         numbers, tables = numbers_and_tables(values)
         return replace(self, values=numbers, tables=tuple(({**dict(self.tables), **dict(tables)}).items()))
@@ -562,7 +573,7 @@ def shown_numbers(values: Sequence[float]) -> str:
 
 
 def _found_by_name(module: str, name: str) -> Any:
-    """Returns what has this name in a module; None if nothing has."""
+    """What has this name in a module; None if nothing has."""
     found: Any = sys.modules.get(module)
     for part in name.split("."):
         found = getattr(found, part, None)
@@ -570,25 +581,25 @@ def _found_by_name(module: str, name: str) -> Any:
 
 
 def looked_up(module: str, name: str) -> Any:
-    """Returns the function of this name, also if a decorator has made it a torque; None if there is none."""
+    """The function of this name, also if a decorator has made it a torque; None if there is none."""
     found = _found_by_name(module, name)
     return found.function if isinstance(found, CustomTorque) else found
 
 
 def _looked_up_torque(module: str, name: str) -> CustomTorque | None:
-    """Returns the torque of this name, if there is one."""
+    """The torque of this name, if there is one."""
     found = _found_by_name(module, name)
     return found if isinstance(found, CustomTorque) else None
 
 
 def _unpickled(module: str, name: str, as_named: bool, *rest: Any) -> CustomTorque:
-    """Returns a torque from its function's name; `as_named`: it makes numbers of the body as the torque there does."""
+    """A torque from its function's name; `as_named`: it makes numbers of the body as the torque there does."""
     importlib.import_module(module)
     if (function := looked_up(module, name)) is None:
         raise AttributeError(f"a pickled torque needs the function {name} of {module}, which is no longer there")
     made = CustomTorque(function, *rest)
     named = _looked_up_torque(module, name) if as_named else None
-    return made if named is None else replace(made, from_body=named.from_body)
+    return made if named is None else replace(made, from_body=named.from_body, jacobian=named.jacobian)
 
 
 @overload
@@ -596,6 +607,7 @@ def torque(
     function: UserTorque, /, *, parameters: Any = (), potential: UserPotential | None = None, breakpoints: Any = (),
     depends: str | Sequence[str] | None = None, state: Sequence[str] | Mapping[str, float] = (),
     from_body: BodyNumbers | None = None, compiled: bool = True, smooth: bool | None = None,
+    jacobian: Callable[..., Any] | None = None,
 ) -> CustomTorque: ...  # fmt: skip
 
 
@@ -604,6 +616,7 @@ def torque(
     *, parameters: Any = (), potential: UserPotential | None = None, breakpoints: Any = (),
     depends: str | Sequence[str] | None = None, state: Sequence[str] | Mapping[str, float] = (),
     from_body: BodyNumbers | None = None, compiled: bool = True, smooth: bool | None = None,
+    jacobian: Callable[..., Any] | None = None,
 ) -> Callable[[UserTorque], CustomTorque]: ...  # fmt: skip
 
 
@@ -619,6 +632,7 @@ def torque(
     from_body: BodyNumbers | None = None,
     compiled: bool = True,
     smooth: bool | None = None,
+    jacobian: Callable[..., Any] | None = None,
 ) -> CustomTorque | Callable[[UserTorque], CustomTorque]:
     """Makes a torque from a plain Python function, which is compiled by itself.
 
@@ -648,6 +662,11 @@ def torque(
     `@torque(parameters=[0.4], from_body=lambda body: body.moments)` the function finds the moments in p[1], p[2] and
     p[3], whichever body it acts on. `from_body` is called in plain Python, once for every body.
 
+    A run with `derivatives=` differentiates the function by its code, or by differences where that branches. A
+    `jacobian` called as `f(t, q, w, p)` takes their place. It returns three things: the derivative of the torque by a
+    small turn of the body, a rotation vector in body axes, as three rows; that by the rate, as three rows; and a row
+    for each parameter.
+
     With `compiled=False` it is not compiled, but called by the compiled step: it may be any callable and do anything,
     at less than 1 us a call and what it takes itself. An exception comes out of the run as it was raised, with what was
     computed as its `solution`. If its code cannot be read, it is taken to depend on everything and to bend anywhere,
@@ -671,6 +690,10 @@ def torque(
     if from_body is not None and not callable(from_body):
         raise TypeError(f"from_body must be a function of the body that returns numbers, not {from_body!r}")
     names, sizes = carried_numbers(state)
+    if jacobian is not None and (names or not compiled):
+        raise TypeError(
+            "a jacobian is for a compiled torque that carries no numbers: leave out state= and compiled=False"
+        )
 
     def decorated(function: UserTorque) -> CustomTorque:
         if not compiled:
@@ -694,9 +717,10 @@ def torque(
             if used[0]:  # the energy need not be constant
                 reads |= Depends.TIME
         numbers, tables = numbers_and_tables(parameters)
+        differentiated = None if jacobian is None else inspected("jacobian", jacobian, ("t", "q", "w", "p"))[0]
         return CustomTorque(
             plain, numbers, energy, rising("breakpoints", breakpoints),
-            reads if depends is None else depends_of(depends), names, sizes, from_body, tables,
+            reads if depends is None else depends_of(depends), names, sizes, from_body, tables, differentiated,
         )  # fmt: skip
 
     return decorated if function is None else decorated(function)
@@ -706,7 +730,7 @@ STATE_HINT = '; one that takes z as well needs their names, as in @torque(state=
 
 
 def carried_numbers(state: Any) -> tuple[tuple[str, ...], tuple[float, ...]]:
-    """Returns the names of carried numbers, and the sizes below which they count as zero; none: no sizes were given."""
+    """The names of carried numbers, and the sizes below which they count as zero; none: no sizes were given."""
     if isinstance(state, str):
         raise TypeError(f"state must be a list of names, not a string: write state=[{state!r}]")
     if not isinstance(state, Sequence | Mapping):
@@ -727,7 +751,7 @@ def carried_numbers(state: Any) -> tuple[tuple[str, ...], tuple[float, ...]]:
 
 
 def depends_of(names: str | Sequence[str]) -> Depends:
-    """Returns what a torque is declared to depend on. The attitude is always included."""
+    """What a torque is declared to depend on. The attitude is always included."""
     known = {"attitude": Depends.POSITION, "time": Depends.TIME, "rate": Depends.RATE}
     reads = Depends.POSITION
     for name in (names,) if isinstance(names, str) else names:
@@ -736,7 +760,7 @@ def depends_of(names: str | Sequence[str]) -> Depends:
 
 
 def checked(torque: Any) -> Torque:
-    """Returns the torque, or raises an error that says what was probably meant."""
+    """The torque, or raises an error that says what was probably meant."""
     if isinstance(torque, Torque):
         return torque
     if isinstance(torque, type) and issubclass(torque, Torque):
@@ -746,7 +770,7 @@ def checked(torque: Any) -> Torque:
 
 
 def checked_part(torque: Any) -> Torque:
-    """Returns a part of a sum, or raises an error that says what was probably meant."""
+    """A part of a sum, or raises an error that says what was probably meant."""
     if isinstance(torque, Torque):
         return torque
     if isinstance(torque, type) and issubclass(torque, Torque):
@@ -757,8 +781,34 @@ def checked_part(torque: Any) -> Torque:
     raise TypeError(f"a torque is added to torques, not to {torque!r}: {remedy}")
 
 
+Gain = float | Vec3 | tuple[Vec3, Vec3, Vec3]
+"""A linear map of vectors: one number, three numbers along the body axes, or the rows of a matrix."""
+
+
+def gain(name: str, given: Any) -> Gain:
+    """Returns such a map as numbers, or raises an error that says what was given."""
+    try:
+        shape: tuple[int, ...] | None = checks.shape_of(name, given)
+    except TypeError:  # a ragged list
+        shape = None
+    if shape == ():
+        return checks.number(name, given)
+    if shape == (3,):
+        return checks.vector(name, given)
+    if shape == (3, 3):
+        x, y, z = checks.array(name, given, (3, 3)).tolist()
+        return (tuple(x), tuple(y), tuple(z))
+    raise ValueError(f"{name} must be one number, three numbers or a 3x3 matrix, not {given!r}")
+
+
+def gain_matrix(gain: Gain) -> Floats:
+    """Returns such a map as a matrix."""
+    g = np.array(gain)
+    return g if g.ndim == 2 else g * np.eye(3)
+
+
 def rising(name: str, values: Any) -> tuple[float, ...]:
-    """Returns the values as floats, or raises an error unless they are finite and strictly rising."""
+    """The values as floats, or raises an error unless they are finite and strictly rising."""
     row = tuple(checks.row(name, values).tolist())
     for before, after in pairwise(row):
         if after <= before:
@@ -769,8 +819,8 @@ def rising(name: str, values: Any) -> tuple[float, ...]:
 def inspected(
     kind: str, function: Any, arguments: tuple[str, ...], *, hint: str = ""
 ) -> tuple[Any, list[bool]]:  # fmt: skip
-    """Returns the plain Python function, and which of its arguments it ever reads."""
-    # A Numba dispatcher stands for its Python function, which is compiled anew, with the step.
+    """The plain Python function, and which of its arguments it ever reads."""
+    # A Numba dispatcher stands for its Python function, which is compiled again, with the step.
     plain = function if isinstance(function, Torque) else getattr(function, "py_func", function)
     wanted = f"a {kind} is a Python function of ({', '.join(arguments)})"
     if not isinstance(plain, types.FunctionType):
@@ -787,7 +837,7 @@ def inspected(
 
 
 def arguments_read(code: types.CodeType) -> list[bool]:
-    """Returns which of its arguments the code of a function ever reads."""
+    """Which of its arguments the code of a function ever reads."""
     read = set[str]()
     for i in dis.get_instructions(code):
         if "LOAD_FAST" in i.opname or i.opname in ("LOAD_CLOSURE", "LOAD_DEREF"):

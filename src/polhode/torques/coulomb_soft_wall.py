@@ -6,9 +6,9 @@ from typing import Any, Literal
 
 from polhode.body import Body
 from polhode.kernels.algebra.quat import upright_to_body
-from polhode.kernels.types import Quat, UserTorque, Vec3
+from polhode.kernels.types import Quat, Vec3
 from polhode.support import checks
-from polhode.torques._torque import Torque, UserPotential
+from polhode.torques._torque import Torque
 
 
 def wall_torque(t: float, q: Quat, w: Vec3, p: Any) -> Vec3:
@@ -48,24 +48,13 @@ class CoulombSoftWall(Torque):
     sign: Literal["physical", "printed"] = "physical"
     """`physical`: the wall repels; `printed`: it attracts, as in the paper."""
 
+    torque_kernel, potential_kernel = staticmethod(wall_torque), staticmethod(wall_potential)
+    axis = (0.0, 0.0, 1.0)
+    """The vertical."""
+
     def __post_init__(self) -> None:
         self._settle(sign=checks.choice("sign", self.sign, ("physical", "printed")))
-
-    @property
-    def torque_kernel(self) -> UserTorque:
-        """f(z) u x e3."""
-        return wall_torque
-
-    @property
-    def potential_kernel(self) -> UserPotential:
-        """V(z)."""
-        return wall_potential
 
     def parameters(self, body: Body) -> Sequence[float]:
         """The sign."""
         return (1.0,) if self.sign == "physical" else (-1.0,)
-
-    @property
-    def axis(self) -> Vec3:
-        """The vertical."""
-        return (0.0, 0.0, 1.0)

@@ -16,7 +16,7 @@ from polhode.torques._torque import Torque
 
 
 def ring_torque(t: float, q: Quat, w: Vec3, p: Any, z: Any) -> tuple[Vec3, tuple[float]]:
-    """Returns the torque of a ring with the momentum z[0], and the torque on the ring: -c s."""
+    """The torque of a ring with the momentum z[0], and the torque on the ring: -c s."""
     a = (p[0], p[1], p[2])
     u = -p[4] * (z[0] * p[3] - dot(a, w))
     g = cross((a[0] * z[0], a[1] * z[0], a[2] * z[0]), w)
@@ -24,7 +24,7 @@ def ring_torque(t: float, q: Quat, w: Vec3, p: Any, z: Any) -> tuple[Vec3, tuple
 
 
 def sprung_torque(t: float, q: Quat, w: Vec3, p: Any, z: Any) -> tuple[Vec3, tuple[float, float]]:
-    """Returns the torque of a ring on a spring, the torque on the ring, -c s - k x, and its speed s = x'."""
+    """The torque of a ring on a spring, the torque on the ring, -c s - k x, and its speed s = x'."""
     a = (p[0], p[1], p[2])
     s = z[0] * p[3] - dot(a, w)
     u = -p[4] * s - p[5] * z[1]
@@ -99,7 +99,7 @@ class Damper(Torque):
     # --- what the carried numbers mean
 
     def carrier(self, body: Body) -> Body:
-        """Returns the body for a simulation, without the spin inertia, from the one in which the ring is locked."""
+        """The body for a simulation, without the spin inertia, from the one in which the ring is locked."""
         return without_spin(body, [self._unit], [self.inertia])
 
     def check_body(self, body: Body) -> None:
@@ -107,12 +107,12 @@ class Damper(Torque):
         check_whole(body, [self._unit], [self.inertia])
 
     def state_at_start(self, omega: Floats) -> Floats:
-        """Returns the carried numbers for `speed` and `angle` at the start, at one rate or many."""
+        """The carried numbers for `speed` and `angle` at the start, at one rate or many."""
         momentum = self.inertia * (self.speed + omega @ np.array(self._unit))
         return np.stack([momentum, np.full_like(momentum, self.angle)][: len(self.state_names)], axis=-1)
 
     def carried_momentum(self, state: Floats) -> Floats:
-        """Returns the momentum a h of the ring, in body axes, for one row of carried numbers or a stack of them."""
+        """The momentum a h of the ring, in body axes, for one row of carried numbers or a stack of them."""
         return spin_momentum([self._unit], state[..., :1])
 
     def carried_energy(self, state: Floats) -> Floats:

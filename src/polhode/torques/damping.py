@@ -4,13 +4,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
-
 from polhode.body import Body
 from polhode.kernels.algebra.vec import dot
-from polhode.kernels.types import Depends, Quat, UserTorque, Vec3
-from polhode.support import checks
-from polhode.torques._torque import Torque
+from polhode.kernels.types import Depends, Quat, Vec3
+from polhode.torques._torque import Gain, Torque, gain, gain_matrix
 
 
 def damping_torque(t: float, q: Quat, w: Vec3, p: Any) -> Vec3:
@@ -31,37 +28,16 @@ class LinearDamping(Torque):
     True
     """
 
-    coefficient: float | Vec3 | tuple[Vec3, Vec3, Vec3]
+    coefficient: Gain
     """D, in N m s: one number, three numbers along the body axes, or the rows of a matrix in body axes."""
 
     depends = Depends.POSITION | Depends.RATE
     reads_attitude = False
+    torque_kernel = staticmethod(damping_torque)
 
     def __post_init__(self) -> None:
-        self._settle(coefficient=_coefficient(self.coefficient))
-
-    @property
-    def torque_kernel(self) -> UserTorque:
-        """-D w."""
-        return damping_torque
+        self._check(coefficient=gain)
 
     def parameters(self, body: Body) -> Sequence[float]:
         """The matrix, row by row."""
-        d = np.array(self.coefficient)
-        matrix = d if d.ndim == 2 else d * np.eye(3)  # a number or the diagonal
-        return [float(x) for x in matrix.flat]
-
-
-def _coefficient(value: Any) -> float | Vec3 | tuple[Vec3, ...]:
-    try:
-        shape: tuple[int, ...] | None = np.shape(value)
-    except ValueError:  # a ragged list
-        shape = None
-    if shape == ():
-        return checks.number("coefficient", value)
-    if shape == (3,):
-        return checks.vector("coefficient", value)
-    if shape == (3, 3):
-        x, y, z = checks.array("coefficient", value, (3, 3)).tolist()
-        return (tuple(x), tuple(y), tuple(z))
-    raise ValueError(f"coefficient must be one number, three numbers or a 3x3 matrix, not {value!r}")
+        return [float(x) for x in gain_matrix(self.coefficient).flat]

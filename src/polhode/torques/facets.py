@@ -12,7 +12,7 @@ from polhode.body import Body
 from polhode.compiler import Locatable, locatable
 from polhode.environment import EARTH_RATE
 from polhode.environment.air import MSIS, Air, DensityKernel, constant_density
-from polhode.environment.model import ReadBy, rows_of_three
+from polhode.environment.model import ReadBy, Spanned, rows_of_three
 from polhode.environment.orbit import Path
 from polhode.environment.shadow import crossings, ray_of
 from polhode.environment.sun import SOLAR_PRESSURE, Ray, Sun
@@ -25,8 +25,7 @@ from polhode.kernels.ops import apart, section, where
 from polhode.kernels.types import Depends, UserTorque, Vec3
 from polhode.support import checks
 from polhode.support.arrays import Floats
-from polhode.torques._along_orbit import OrbitTorque
-from polhode.torques._spanned import SpanTorque
+from polhode.torques._torque import Torque
 
 FACET_NUMBERS = 10
 """The numbers of a facet: normal, centre, area, drag coefficient, and the shares of light that are reflected as by a
@@ -77,7 +76,7 @@ def light(s: State6, ray: Ray, radius: float) -> float:
 
 
 def listed_light(handle: float, t: float) -> float:
-    """Returns the same from a table of entries and exits."""
+    """The same from a table of entries and exits."""
     return table_at(handle, t)[0]
 
 
@@ -116,7 +115,7 @@ class _PlateShape(NamedTuple):
 
 @lru_cache(maxsize=64)
 def _kernel(shape: _PlateShape) -> UserTorque:
-    """Returns the torque of facets. Its parameters: the orbit, the Sun, the air, four numbers, and the facets."""
+    """The torque of facets. Its parameters: the orbit, the Sun, the air, four numbers, and the facets."""
     sun_at, air_at = shape.orbit, shape.orbit + shape.sun
     common = air_at + shape.air  # pressure of light, radius or table of the shadow, rate of the air
     first = common + 3
@@ -158,7 +157,7 @@ def _kernel(shape: _PlateShape) -> UserTorque:
 
 
 @dataclass(frozen=True)
-class Facets(OrbitTorque, SpanTorque):
+class Facets(Spanned, Torque):
     """Drag and sunlight on the flat plates of which the surface of a body is made.
 
         Facets(areas, normals, centres, orbit=orbit, density=1e-12)                # drag
@@ -241,7 +240,7 @@ class Facets(OrbitTorque, SpanTorque):
             self._settle(depends=Depends.POSITION)
 
     def _share(self, name: str, count: int) -> float | tuple[float, ...]:
-        """Returns a number for all facets or for each, which must not be negative."""
+        """A number for all facets or for each, which must not be negative."""
         value = getattr(self, name)
         row = checks.row(name, value)
         if (row < 0.0).any():
@@ -306,7 +305,7 @@ class Facets(OrbitTorque, SpanTorque):
         return tuple(x for n, c, *rest in rows for x in (*checks.direction("normals", n), *c, *rest))
 
     def _light(self) -> Floats:
-        """Returns the numbers of a table that is one in the light and zero in the shadow, for the times of the run."""
+        """The numbers of a table that is one in the light and zero in the shadow, for the times of the run."""
         assert self.span is not None
         times, lit = self._crossings
         t0, t1 = self.span
@@ -314,6 +313,11 @@ class Facets(OrbitTorque, SpanTorque):
         values = np.zeros((knots.size - 1, 1, 3))
         values[:, 0, 0] = np.arange(knots.size - 1) % 2 != (1 if lit else 0)
         return packed(knots, values)
+
+    @property
+    def sources(self) -> tuple[Path, ...]:
+        """The orbit, if there is one."""
+        return () if self.orbit is None else (self.orbit,)
 
     @property
     def _crossings(self) -> tuple[Floats, bool]:

@@ -10,7 +10,7 @@ from polhode.kernels.algebra.quat import to_body, upright_to_body
 from polhode.kernels.algebra.vec import cross, dot
 from polhode.kernels.types import Quat, UserTorque, Vec3
 from polhode.support import checks
-from polhode.torques._torque import Torque, UserPotential, is_upright
+from polhode.torques._torque import Torque, is_upright
 
 
 def weight_torque(t: float, q: Quat, w: Vec3, p: Any) -> Vec3:
@@ -49,23 +49,16 @@ class HeavyTop(Torque):
     down: Vec3 = (0.0, 0.0, -1.0)
     """The direction of the force in space axes; its length does not matter."""
 
+    potential_kernel = staticmethod(weight_potential)
+
     def __post_init__(self) -> None:
-        self._settle(
-            weight=checks.number("weight", self.weight),
-            point=checks.vector("point", self.point),
-            down=checks.vector("down", self.down),
-        )
+        self._check(weight=checks.number, point=checks.vector, down=checks.vector)
         self._settle(upright=is_upright(checks.direction("down", self.down)))
 
     @property
     def torque_kernel(self) -> UserTorque:
         """r x R^T f."""
         return upright_weight_torque if self.upright else weight_torque
-
-    @property
-    def potential_kernel(self) -> UserPotential:
-        """-f . R r."""
-        return weight_potential
 
     def parameters(self, body: Body) -> Sequence[float]:
         """The point and the force."""

@@ -7,7 +7,7 @@ from typing import Annotated, Any
 
 from polhode.body import Body
 from polhode.environment.field import Field
-from polhode.environment.model import ReadBy
+from polhode.environment.model import ReadBy, Spanned
 from polhode.kernels.algebra.quat import to_body
 from polhode.kernels.algebra.vec import cross, dot
 from polhode.kernels.algebra.vector_table import table_at
@@ -15,23 +15,22 @@ from polhode.kernels.codegen import function
 from polhode.kernels.ops import section
 from polhode.kernels.types import Depends, UserTorque, Vec3
 from polhode.support import checks
-from polhode.torques._spanned import SpanTorque
 from polhode.torques._torque import Torque, UserPotential
 from polhode.torques.table import Table
 
 
 def constant_field(t: float, p: Any) -> Vec3:
-    """Returns a field that does not change."""
+    """A field that does not change."""
     return (p[0], p[1], p[2])
 
 
 def field_of_table(t: float, p: Any) -> Vec3:
-    """Returns the vector of a table."""
+    """The vector of a table."""
     return table_at(p[0], t)
 
 
 def _given_field(value: Any) -> Vec3 | Field | Table:
-    """Returns the field that a user gave, itself or as a table of its fields in a file."""
+    """The field that a user gave, itself or as a table of its fields in a file."""
     if isinstance(value, Field | Table):
         return value
     if isinstance(value, dict):
@@ -48,7 +47,7 @@ def _given_field(value: Any) -> Vec3 | Field | Table:
 
 @lru_cache(maxsize=32)
 def _kernels(field: Callable[[float, Any], Vec3], count: int, turned: bool) -> tuple[UserTorque, UserPotential]:
-    """Returns torque and potential in a field with its parameters behind the moment; `turned`: it is in space axes."""
+    """Torque and potential in a field with its parameters behind the moment; `turned`: it is in space axes."""
     vector = f"field(t, section(p, 3, {count}))"
     lines = [f"b = to_body(q, {vector})" if turned else f"b = {vector}"]
     names = {"field": field, "section": section, "to_body": to_body, "cross": cross, "dot": dot}
@@ -57,7 +56,7 @@ def _kernels(field: Callable[[float, Any], Vec3], count: int, turned: bool) -> t
 
 
 @dataclass(frozen=True)
-class MagneticDipole(SpanTorque):
+class MagneticDipole(Spanned, Torque):
     """The torque m x B on a dipole moment that is fixed in the body; the potential energy is -m . B.
 
         MagneticDipole(moment=(0, 0, 0.1), field=(0, 0, 3e-5))
@@ -119,31 +118,12 @@ class MagneticDipole(SpanTorque):
         return (*self.moment, *((self.field.handle,) if isinstance(self.field, Table) else self.field))
 
     @property
-    def breakpoints(self) -> tuple[float, ...]:
-        """Those of a table."""
-        return self.field.breakpoints if isinstance(self.field, Table) else ()
-
-    @property
-    def knots(self) -> tuple[float, ...]:
-        """Those of a table of the field, or of positions."""
-        if isinstance(self.field, tuple):
-            return ()
-        return self.field.knots if isinstance(self.field, Table) else self.field.orbit.knots
-
-    @property
-    def roughness(self) -> float:
-        """That of a table of the field, or of positions."""
-        if isinstance(self.field, tuple):
-            return 0.0
-        return self.field.roughness if isinstance(self.field, Table) else self.field.orbit.roughness
-
-    def check_span(self, t0: float, t1: float) -> None:
-        """Raises ValueError unless the field is known at these times."""
-        if not isinstance(self.field, tuple):
-            self.field.check_span(t0, t1)
+    def sources(self) -> tuple[Field | Table, ...]:
+        """The field, unless it is one vector."""
+        return () if isinstance(self.field, tuple) else (self.field,)
 
     def for_span(self, t0: float, t1: float) -> "MagneticDipole":
-        """Returns the same torque for a run between two times: models of the field may need a table for them."""
+        """The same torque for a run between two times: models of the field may need a table for them."""
         return super().for_span(t0, t1) if isinstance(self.field, Field) else self
 
     @property

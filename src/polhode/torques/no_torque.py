@@ -3,8 +3,8 @@
 from dataclasses import dataclass
 from typing import Any
 
-from polhode.kernels.types import Depends, Quat, UserTorque, Vec3
-from polhode.torques._torque import Torque, UserPotential
+from polhode.kernels.types import Depends, Quat, Vec3
+from polhode.torques._torque import Torque
 
 
 def no_torque(t: float, q: Quat, w: Vec3, p: Any) -> Vec3:
@@ -31,12 +31,4 @@ class Free(Torque):
     depends = Depends.NOTHING
     reads_attitude = False
 
-    @property
-    def torque_kernel(self) -> UserTorque:
-        """Zero."""
-        return no_torque
-
-    @property
-    def potential_kernel(self) -> UserPotential:
-        """Zero."""
-        return no_potential
+    torque_kernel, potential_kernel = staticmethod(no_torque), staticmethod(no_potential)

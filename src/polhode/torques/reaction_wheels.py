@@ -18,13 +18,11 @@ from polhode.kernels.types import Depends, Quat, UserTorque, Vec3
 from polhode.support import checks
 from polhode.support.arrays import Floats
 from polhode.torques._spin import check_whole, spin_energy, spin_momentum, without_spin
-from polhode.torques._torque import Torque, carried_numbers, inspected
+from polhode.torques._torque import Gain, Torque, carried_numbers, gain, gain_matrix, inspected
 
 MOST_WHEELS = 8
 """More wheels than spacecraft have. Each has up to five decisions, and the bends of 64 can be located."""
 
-Matrix = tuple[Vec3, Vec3, Vec3]
-Gain = float | Vec3 | Matrix
 Each = float | tuple[float, ...]
 
 
@@ -194,7 +192,7 @@ class ReactionWheels(Torque):
         margin = checks.number("speed_margin", self.speed_margin, positive=True)
         if margin > 1.0:
             raise ValueError(f"speed_margin is a part of the greatest speed, at most 1, not {margin:g}")
-        gains = {name: _gain(name, getattr(self, name)) for name in ("attitude_gain", "rate_gain")}
+        gains = {name: gain(name, getattr(self, name)) for name in ("attitude_gain", "rate_gain")}
         numbers = tuple(checks.row("parameters_of_law", self.parameters_of_law).tolist())
         names = tuple(self.names) or tuple(f"wheel_{i + 1}" for i in range(n))
         if len(names) != n:
@@ -260,8 +258,8 @@ class ReactionWheels(Torque):
         return (*found, *(float(row[i]) for i in range(len(self.axes)) for row in rows))
 
     def _shares(self) -> Floats:
-        """Returns the torque on each wheel for every unit of error and rate: K and D shared out with least torques."""
-        gains = np.hstack([_matrix(self.attitude_gain), _matrix(self.rate_gain)])
+        """The torque on each wheel for every unit of error and rate: K and D shared out with least torques."""
+        gains = np.hstack([gain_matrix(self.attitude_gain), gain_matrix(self.rate_gain)])
         return np.asarray(np.linalg.pinv(np.array(self._unit_axes).T) @ gains)
 
     @property
@@ -272,7 +270,7 @@ class ReactionWheels(Torque):
     # --- what the carried numbers mean
 
     def carrier(self, body: Body) -> Body:
-        """Returns the body for a simulation, without the spin inertias, from the one in which the wheels are locked."""
+        """The body for a simulation, without the spin inertias, from the one in which the wheels are locked."""
         return without_spin(body, self._unit_axes, self._inertias)
 
     def check_body(self, body: Body) -> None:
@@ -280,21 +278,21 @@ class ReactionWheels(Torque):
         check_whole(body, self._unit_axes, self._inertias)
 
     def state_at_start(self, omega: Floats) -> Floats:
-        """Returns the momenta J (s + a . w) of the wheels for the `speeds` at the start, at one rate or many."""
+        """The momenta J (s + a . w) of the wheels for the `speeds` at the start, at one rate or many."""
         along = omega @ np.array(self._unit_axes).T
         return np.asarray(np.array(self._inertias) * (np.array(self.speeds) + along))
 
     def speeds_of(self, solution: Any) -> Floats:
-        """Returns the speeds of the wheels relative to the body in the rows of a solution, (rows, wheels), in rad/s."""
+        """The speeds of the wheels relative to the body in the rows of a solution, (rows, wheels), in rad/s."""
         momenta = solution.state[..., solution.torque.state_of(self.part_of(solution.torque))]
         return np.asarray(momenta / np.array(self._inertias) - solution.omega @ np.array(self._unit_axes).T)
 
     def carried_momentum(self, state: Floats) -> Floats:
-        """Returns sum a h, in body axes, for one row of carried numbers or a stack of them."""
+        """Sum a h, in body axes, for one row of carried numbers or a stack of them."""
         return spin_momentum(self._unit_axes, state)
 
     def carried_energy(self, state: Floats) -> Floats:
-        """Returns sum h^2 / 2J: with w . I w / 2 of the carrier this is the kinetic energy of everything."""
+        """Sum h^2 / 2J: with w . I w / 2 of the carrier this is the kinetic energy of everything."""
         return spin_energy(self._inertias, state)
 
 
@@ -311,7 +309,7 @@ def _axes(given: Any) -> tuple[Vec3, ...]:
 
 
 def _each(name: str, given: Any, count: int, *, positive: bool = False, negative: bool = True) -> tuple[float, ...]:
-    """Returns a number for each wheel, from one for all or one for each."""
+    """A number for each wheel, from one for all or one for each."""
     row = checks.row(name, given).tolist()
     if len(row) not in (1, count):
         raise ValueError(f"{name} must be one number, or one for each of the {count} wheels, not {len(row)} numbers")
@@ -321,25 +319,8 @@ def _each(name: str, given: Any, count: int, *, positive: bool = False, negative
     return tuple(row * count if len(row) == 1 else row)
 
 
-def _gain(name: str, given: Any) -> Gain:
-    shape = checks.shape_of(name, given)
-    if shape == ():
-        return checks.number(name, given)
-    if shape == (3,):
-        return checks.vector(name, given)
-    if shape == (3, 3):
-        x, y, z = (checks.vector(f"{name}[{i}]", row) for i, row in enumerate(given))
-        return (x, y, z)
-    raise ValueError(f"{name} must be one number, three numbers or a 3x3 matrix, not of shape {shape}")
-
-
-def _matrix(gain: Gain) -> Floats:
-    g = np.array(gain)
-    return g if g.ndim == 2 else g * np.eye(3)
-
-
 def _law(given: Any, count: int, numbers: tuple[float, ...]) -> tuple[Callable[..., Any] | None, tuple[Depends, bool]]:
-    """Returns the law as a plain function, whether it depends on time, and whether it reads the attitude."""
+    """The law as a plain function, whether it depends on time, and whether it reads the attitude."""
     if given is None:
         return None, (Depends.NOTHING, False)
     law, used = inspected("law of wheels", given, ("t", "q", "w", "p", "speeds"))

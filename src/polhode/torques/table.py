@@ -29,12 +29,12 @@ DEGREE = 7
 
 
 def body_torque(t: float, q: Quat, w: Vec3, p: Any) -> Vec3:
-    """Returns the vector of the table, which is given in body axes."""
+    """The vector of the table, which is given in body axes."""
     return table_at(p[0], t)
 
 
 def space_torque(t: float, q: Quat, w: Vec3, p: Any) -> Vec3:
-    """Returns the vector of the table, which is given in space axes, in body axes."""
+    """The vector of the table, which is given in space axes, in body axes."""
     return to_body(q, table_at(p[0], t))
 
 
@@ -64,7 +64,7 @@ class Table(Torque, LookedUp):
     frame: Literal["body", "space"] = "body"
     """The axes in which the vectors are given."""
     kind: Literal["cubic", "linear", "steps", "polynomials"] = "cubic"
-    """What is between the times: a cubic spline, straight lines, the last row, or polynomials that are given."""
+    """Interpolation between the times: a cubic spline, straight lines, the last row, or polynomials that are given."""
     error: float | None = None
     """The largest interpolation error that was found when the table was made from a function, in the unit of values."""
 
@@ -142,7 +142,7 @@ class Table(Torque, LookedUp):
         return float(self.t[0]), float(self.t[-1])
 
     def __call__(self, t: Any) -> Floats:
-        """Returns the vectors at these times, in the axes of the table: three numbers, or a row for each time."""
+        """The vectors at these times, in the axes of the table: three numbers, or a row for each time."""
         times = checks.floats("t", t, "hold times")
         first, last = self.known
         if times.size and not (first <= times.min() and times.max() <= last):
@@ -200,7 +200,7 @@ class Table(Torque, LookedUp):
         return float(jumps.sum()) / largest if largest > 0.0 else 0.0
 
     def _stopping_at(self, times: tuple[float, ...]) -> "Table":
-        """Returns the same table with other breakpoints."""
+        """The same table with other breakpoints."""
         other = object.__new__(Table)
         other.__dict__.update(self.__dict__, _numbers=self.numbers, breakpoints=times)
         other.__dict__.pop("knots", None)  # they are those without breakpoints
@@ -233,7 +233,7 @@ class Table(Torque, LookedUp):
 
 
 def with_common_breakpoints(tables: "Sequence[Table]") -> "tuple[Table, ...]":
-    """Returns the same tables, for bodies that are run together: steps of all of them end where one bends."""
+    """The same tables, for bodies that are run together: steps of all of them end where one bends."""
     first = tables[0].breakpoints
     if all(table.breakpoints == first for table in tables):
         return tuple(tables)
@@ -247,7 +247,7 @@ def _read_only(numbers: Floats) -> Floats:
 
 
 def _times(t: Any) -> Floats:
-    """Returns the times of a table, checked."""
+    """The times of a table, checked."""
     times = np.array(checks.row("t", t))
     if times.size < 2:
         raise ValueError(f"a table needs two times at least, not {times.size}")
@@ -269,7 +269,7 @@ def _times(t: Any) -> Floats:
 
 
 def _rows(values: Any, count: int, kind: str) -> Floats:
-    """Returns the values of a table, checked."""
+    """The values of a table, checked."""
     shape = checks.shape_of("values", values)
     if kind == "polynomials":
         if len(shape) != 3 or shape[0] == 0 or shape[1:] != (count - 1, 3):
@@ -289,7 +289,7 @@ def _rows(values: Any, count: int, kind: str) -> Floats:
 
 
 def _from_spline(spline: Any) -> tuple[Floats, Floats]:
-    """Returns the knots and coefficients of a spline of SciPy's."""
+    """The knots and coefficients of a spline of SciPy's."""
     from scipy.interpolate import BSpline, PPoly
 
     if isinstance(spline, BSpline):
@@ -311,7 +311,7 @@ def _from_spline(spline: Any) -> tuple[Floats, Floats]:
 
 
 def _of_b_spline(spline: Any) -> Any:
-    """Returns a BSpline as polynomials on the interval that it covers; SciPy converts one column at a time."""
+    """A BSpline as polynomials on the interval that it covers; SciPy converts one column at a time."""
     from scipy.interpolate import PPoly
 
     if spline.c.ndim != 2:
@@ -323,7 +323,7 @@ def _of_b_spline(spline: Any) -> Any:
 
 
 def _coefficients(t: Floats, rows: Floats, kind: str) -> Floats:
-    """Returns the coefficients (pieces, terms, 3) of a table."""
+    """The coefficients (pieces, terms, 3) of a table."""
     if kind == "polynomials":
         return np.ascontiguousarray(rows.transpose(1, 0, 2))
     if kind == "steps":
@@ -357,7 +357,7 @@ def _both_sides(t: Floats, coefficients: Floats) -> tuple[Floats, Floats, Floats
 
 
 def _jumps(t: Floats, coefficients: Floats, order: int) -> Floats:
-    """Returns the size of the jump of a derivative at each inner knot; what is rounding counts as none."""
+    """The size of the jump of a derivative at each inner knot; what is rounding counts as none."""
     terms = coefficients.shape[1]
     before, after = np.zeros((t.size - 2, 3)), np.zeros((t.size - 2, 3))
     s = np.diff(t)[:-1, None]
@@ -371,13 +371,13 @@ def _jumps(t: Floats, coefficients: Floats, order: int) -> Floats:
 
 
 def _differ(a: Floats, b: Floats, tolerance: float) -> Any:
-    """Returns whether rows differ by more than a share of the largest number in them."""
+    """Whether rows differ by more than a share of the largest number in them."""
     largest = max(float(np.abs(a).max()), float(np.abs(b).max()))
     return (np.abs(a - b) > tolerance * largest).any(axis=1)
 
 
 def columns_of(path: Path) -> Floats:
-    """Returns the four columns of a text file: time and vector."""
+    """The four columns of a text file: time and vector."""
     try:
         lines = path.read_text(encoding="utf-8-sig").splitlines()
     except UnicodeDecodeError:
@@ -421,7 +421,7 @@ class _Sampled:
         self.function, self.at_once = function, True
 
     def __call__(self, times: Floats) -> Floats:
-        """Returns a row for each time."""
+        """A row for each time."""
         if self.at_once and times.size > 3:  # three could be taken for the three components
             try:
                 rows = np.asarray(self.function(times), dtype=np.float64)
@@ -459,7 +459,7 @@ SHORTEST_SHARE = 2.0**-40
 
 
 def _spline(f: _Sampled, t0: float, t1: float, tolerance: float, most: int) -> tuple[Any, float]:
-    """Returns a spline through values of the function, and the largest error of it that was found."""
+    """A spline through values of the function, and the largest error of it that was found."""
     from scipy.interpolate import make_interp_spline
 
     nodes = np.linspace(t0, t1, FIRST_INTERVALS + 1)

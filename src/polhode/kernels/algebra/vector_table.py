@@ -24,7 +24,7 @@ from weakref import WeakValueDictionary
 import numpy as np
 from numpy.typing import NDArray
 
-from polhode.kernels.ops import at_each_time, lane, primitive, smooth_between_breakpoints, where
+from polhode.kernels.ops import all_of, at_each_time, lane, primitive, smooth_between_breakpoints, where
 from polhode.kernels.types import Vec3
 
 Floats = NDArray[np.float64]
@@ -47,7 +47,7 @@ class LookedUp:
 
 
 def packed(knots: Floats, coefficients: Floats) -> Floats:
-    """A table as the numbers that kernels read, from coefficients (pieces, terms, 3), highest powers first."""
+    """A table as the numbers that kernels read, from coefficients (pieces, terms, 3 or 6), highest powers first."""
     pieces, terms, _ = coefficients.shape
     first, last = float(knots[0]), float(knots[-1])
     buckets = pieces
@@ -109,19 +109,20 @@ def numbers_at(handle: float) -> Any:
     return found
 
 
-def looked_up(x: Any, t: float) -> Vec3:
-    """The vector of the table with the numbers x at the time t; NaN beyond its ends.
+def piece_at(x: Any, t: float) -> int:
+    """The piece of the table with the numbers x in which the time t is; negative far beyond its ends.
 
     At a knot the piece that begins there counts. Beyond its ends a table goes on for as long as its first or last
     piece, for methods that look a step further than their span.
     """
-    pieces, terms, buckets = int(x[3]), int(x[4]), int(x[5])
+    pieces, buckets = int(x[3]), int(x[5])
     knots = HEADER
     begins = knots + pieces + 1
-    coefficients = begins + buckets + 1
     # Comparisons that are false for NaN.
+    if pieces == 1 and x[knots] <= t <= x[knots + 1]:
+        return 0
     if not 2.0 * x[knots] - x[knots + 1] <= t <= 2.0 * x[knots + pieces] - x[knots + pieces - 1]:
-        return (math.nan, math.nan, math.nan)
+        return -1
     bucket = min(max(int((t - x[0]) * x[2]), 0), buckets - 1)
     low, beyond = int(x[begins + bucket]), int(x[begins + bucket + 1]) + 1
     while beyond - low > 1:
@@ -135,13 +136,63 @@ def looked_up(x: Any, t: float) -> Vec3:
         low -= 1
     while low < pieces - 1 and t >= x[knots + low + 1]:
         low += 1
-    s = t - x[knots + low]
-    k = coefficients + 3 * terms * low
-    a, b, c = x[k], x[k + 1], x[k + 2]
+    return low
+
+
+def three_in(x: Any, low: int, t: float) -> Vec3:
+    """The vector of a table in one of its pieces; the time may have lanes."""
+    terms = int(x[4])
+    s = t - x[HEADER + low]
+    k = HEADER + int(x[3]) + int(x[5]) + 2 + 3 * terms * low
+    nothing = 0.0 * s
+    a, b, c = nothing + x[k], nothing + x[k + 1], nothing + x[k + 2]
     for _ in range(terms - 1):
         k += 3
         a, b, c = a * s + x[k], b * s + x[k + 1], c * s + x[k + 2]
     return (a, b, c)
+
+
+def six_in(x: Any, low: int, t: float) -> tuple[float, float, float, float, float, float]:
+    """The same of a table of six numbers."""
+    terms = int(x[4])
+    s = t - x[HEADER + low]
+    k = HEADER + int(x[3]) + int(x[5]) + 2 + 6 * terms * low
+    nothing = 0.0 * s
+    a, b, c = nothing + x[k], nothing + x[k + 1], nothing + x[k + 2]
+    d, e, f = nothing + x[k + 3], nothing + x[k + 4], nothing + x[k + 5]
+    for _ in range(terms - 1):
+        k += 6
+        a, b, c = a * s + x[k], b * s + x[k + 1], c * s + x[k + 2]
+        d, e, f = d * s + x[k + 3], e * s + x[k + 4], f * s + x[k + 5]
+    return (a, b, c, d, e, f)
+
+
+def looked_up(x: Any, t: float) -> Vec3:
+    """The vector of the table with the numbers x at the time t; NaN beyond its ends."""
+    low = piece_at(x, t)
+    return three_in(x, low, t) if low >= 0 else (math.nan, math.nan, math.nan)
+
+
+def six_looked_up(x: Any, t: float) -> tuple[float, float, float, float, float, float]:
+    """The six numbers of a table that has six."""
+    low = piece_at(x, t)
+    nothing = math.nan
+    return six_in(x, low, t) if low >= 0 else (nothing, nothing, nothing, nothing, nothing, nothing)
+
+
+def tensor_at(handle: float, full: float, t: float) -> tuple[Vec3, Vec3]:
+    """A symmetric tensor at a time, as its elements 11, 22, 33 and 23, 13, 12; `full` is 0 where these are zeros."""
+    first = lane(handle, 0)
+    same = where(handle == first, 1.0, math.nan)
+    numbers = numbers_at(first)
+    low = piece_at(numbers, lane(t, 0))
+    together = low >= 0 and all_of((t >= numbers[HEADER + low]) & (t <= numbers[HEADER + low + 1]))
+    if lane(full, 0) == 0.0:
+        x, y, z = three_in(numbers, low, t) if together else at_each_time(looked_up, numbers, t, 3)
+        nothing = 0.0 * x
+        return (same * x, same * y, same * z), (nothing, nothing, nothing)
+    x, y, z, a, b, c = six_in(numbers, low, t) if together else at_each_time(six_looked_up, numbers, t, 6)
+    return (same * x, same * y, same * z), (same * a, same * b, same * c)
 
 
 @smooth_between_breakpoints
@@ -169,7 +220,7 @@ def table_at(handle: float, t: float) -> Vec3:
     first = lane(handle, 0)
     if not is_handle(first):
         return no_table(handle)
-    x, y, z = at_each_time(looked_up, numbers_at(first), t)
+    x, y, z = at_each_time(looked_up, numbers_at(first), t, 3)
     same = where(handle == first, 1.0, math.nan)
     return (same * x, same * y, same * z)
 

@@ -218,7 +218,7 @@ Route = Callable[[Vec3, Vec3, float], tuple[Vec3, int]]
 
 
 def restarting(route: Route) -> Callable[[Inertia, Vec3, float], tuple[Vec3, int]]:
-    """Returns `advance(body, m, h) -> m, status`, which computes constants and phase anew from the momentum."""
+    """Returns `advance(body, m, h) -> m, status`, which computes constants and phase from the momentum."""
 
     def advance(body: Inertia, m: Vec3, h: float) -> tuple[Vec3, int]:
         if is_steady(body, m):

@@ -22,18 +22,7 @@ from polhode.kernels.ops import fma
 from polhode.kernels.status import NO_CONVERGENCE, OK
 from polhode.kernels.steps.compose import ComposedStep, Increments
 from polhode.kernels.steps.flows import push
-from polhode.kernels.types import (
-    BoundStep,
-    Depends,
-    Inertia,
-    Memory,
-    Params,
-    Pull,
-    Quat,
-    Scales,
-    State,
-    Vec3,
-)
+from polhode.kernels.types import BoundStep, Depends, Inertia, Memory, Params, Pull, Quat, Scales, State, Vec3
 
 MOST_ITERATIONS = 50
 NEWTON_TOLERANCE = 1e-9

@@ -19,16 +19,7 @@ from polhode.kernels.algebra.quat import conjugate, multiply, norm2, to_space
 from polhode.kernels.algebra.vec import cross, dot, placed
 from polhode.kernels.codegen import tuple_of, writer_of
 from polhode.kernels.free import closed_form as form
-from polhode.kernels.free.closed_form import (
-    CONSTANTS,
-    DIRECT,
-    FRAME,
-    GIVEN,
-    MOTION,
-    STEADY,
-    Constants,
-    scaled_time,
-)
+from polhode.kernels.free.closed_form import CONSTANTS, DIRECT, FRAME, GIVEN, MOTION, STEADY, Constants, scaled_time
 from polhode.kernels.free.elliptic_functions import cel
 from polhode.kernels.ops import scratch
 from polhode.kernels.status import OK

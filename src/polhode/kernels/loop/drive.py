@@ -14,7 +14,7 @@ from polhode.kernels.codegen import function, tuple_of, writer_of
 from polhode.kernels.ops import all_of, beginning_at, columns, lane, triple, verdict, view
 from polhode.kernels.states import STATE, form_of, load_state, sound, store_state
 from polhode.kernels.status import ALONE, OK, STALLED, UNSOUND
-from polhode.kernels.types import BoundStep, Gyrostat, Inertia, Packing, Params, State, UserTorque
+from polhode.kernels.types import BoundStep, Changing, Gyrostat, Inertia, Packing, Params, State, UserTorque
 
 
 class Counters(NamedTuple):
@@ -41,7 +41,7 @@ class Counters(NamedTuple):
 
 AT = Counters()
 COUNTERS = len(AT)
-SETTING = 17  # inertia 3, inverse 3, axes 4, window 2, tuning 2, internal momentum 3
+SETTING = 19  # inertia 3, inverse 3, axes 4, window 2, tuning 2, internal momentum 3, handles of a changing body 2
 HARDLY = 1e-12  # a rest that is longer than the longest step by this part of it is one step: no round-off is left over
 CLOCK = 2  # after the state, where steps choose their length: time since the start of the segment, and its low half
 
@@ -57,6 +57,17 @@ def load_gyrostat(x: Any, values: Any) -> tuple[Any, Params]:
     """Reads the same for a body with a rotor."""
     body, p = load_setting(x, values)
     return Gyrostat(body.inertia, body.inverse, (x[14], x[15], x[16])), p
+
+
+def load_changing(x: Any, values: Any) -> tuple[Any, Params]:
+    """Reads the same for a body that changes with time."""
+    body, p = load_setting(x, values)
+    return Changing(body.inertia, body.inverse, (x[14], x[15], x[16]), (x[17], x[18])), p
+
+
+def loader(*, gyrostat: bool, changing: bool) -> Callable[[Any, Any], tuple[Any, Params]]:
+    """Returns the function that reads a body of such a kind."""
+    return load_changing if changing else load_gyrostat if gyrostat else load_setting
 
 
 def driver(
@@ -82,7 +93,7 @@ def driver(
     recounted = _recounted(stepper)
     form = form_of(stepper.carried)
     width, load_state, store_state, sound = form.size, form.load, form.store, form.sound
-    load = load_gyrostat if stepper.gyrostat else load_setting
+    load = loader(gyrostat=stepper.gyrostat, changing=stepper.changing)
 
     def drive(
         setting: Any, values: Any, y: Any, carried: Any, plan_offset: Any, out: Any, plan_index: Any, count: Any,
@@ -401,7 +412,7 @@ def variable_driver(stepper: BoundStep) -> Callable[..., int]:
     recounted = _recounted(stepper)
     form = form_of(stepper.carried)
     width, load_state, store_state, sound = form.size, form.load, form.store, form.sound
-    load = load_gyrostat if stepper.gyrostat else load_setting
+    load = loader(gyrostat=stepper.gyrostat, changing=stepper.changing)
 
     def drive(
         setting: Any, values: Any, y: Any, carried: Any, listed: Any, out: Any, unused: Any, count: Any,
@@ -481,19 +492,6 @@ def _recounted(stepper: BoundStep) -> Any:
     return function("recounted(memory, later)", [f"return ({kept}later[{parts - 1}],)"], {})
 
 
-def potential_rows(potential: Any) -> Callable[..., int]:
-    """Returns the loop that evaluates a potential, given in the user's axes, at every saved attitude."""
-
-    def fill(values: Any, t: Any, q: Any, out: Any, count: int, rows: int) -> int:
-        p = view(values, count)
-        for i in range(rows):
-            k = 4 * i
-            out[i] = potential(t[i], (q[k], q[k + 1], q[k + 2], q[k + 3]), p)
-        return OK
-
-    return fill
-
-
 def torque_rows(torque: UserTorque, carried: int = 0) -> Callable[..., int]:
     """Returns the loop that evaluates a torque in the user's axes at every saved state."""
     if carried:
@@ -528,7 +526,7 @@ def _torque_rows_with_state(torque: UserTorque, carried: int) -> Callable[..., i
 
 
 def potential_of_many(potential: Any) -> Callable[..., int]:
-    """Returns the same loop for many bodies at common times, each with its own parameters."""
+    """Returns the loop that evaluates a potential, in the user's axes, for bodies with parameters of their own."""
 
     def fill(values: Any, t: Any, q: Any, out: Any, count: int, rows: int, bodies: int) -> int:
         for body in range(bodies):

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from polhode.kernels.algebra.vector_table import numbers_at
-from polhode.kernels.loop.drive import AT, COUNTERS, load_gyrostat, load_setting
+from polhode.kernels.loop.drive import AT, COUNTERS, loader
 from polhode.kernels.ops import all_of, new_counters, verdict, view
 from polhode.kernels.states import STATE, form_of
 from polhode.kernels.status import OK, UNSOUND
@@ -42,7 +42,7 @@ def over_pieces(
     last_of_memory, clock = max(1, stepper.memory) - 1, STATE + stepper.carried
     sample: Any = stepper.sample
     form = form_of(stepper.carried)
-    load = load_gyrostat if stepper.gyrostat else load_setting
+    load = loader(gyrostat=stepper.gyrostat, changing=stepper.changing)
     is_sampled, load_state, store_state, sound = sample is not None, form.load, form.store, form.sound
 
     def drive_pieces(

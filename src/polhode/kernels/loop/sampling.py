@@ -10,7 +10,7 @@ from typing import Any
 
 from polhode.kernels.algebra.quat import conjugate, multiply, to_space
 from polhode.kernels.codegen import function
-from polhode.kernels.gyrostat import rate_of
+from polhode.kernels.gyrostat import body_at, rate_of
 from polhode.kernels.ops import from_lanes, lane
 from polhode.kernels.types import BoundStep, CarriedState, Inertia, Params, State, UserTorque
 
@@ -32,7 +32,7 @@ def principal_sample(sample: UserTorque, *, tilted: bool) -> Any:
     """Returns `(body, p, t, state) -> state`, which has the carried numbers that the law returns."""
 
     def taken(body: Inertia, p: Params, t: float, s: CarriedState) -> CarriedState:
-        q, w = s.q, rate_of(body, s.m)
+        q, w = s.q, rate_of(body_at(body, p, t), s.m)
         if tilted:
             q = multiply(s.q, conjugate(p.axes))
             w = to_space(p.axes, w)

@@ -7,7 +7,7 @@ one, is computed. `tests/methods/test_coefficients.py` checks the order conditio
 from collections.abc import Sequence
 from decimal import Decimal, localcontext
 from itertools import pairwise
-from math import cos, fsum, pi
+from math import cbrt, cos, fsum, pi, sqrt
 from typing import NamedTuple
 
 from polhode.kernels.steps.compose import suzuki, triple_jump
@@ -83,6 +83,11 @@ class Alternating(NamedTuple):
     kicks: Row
     """The fractions of the kicks by the torque."""
 
+
+_ROOT = cbrt(36.0 + 2.0 * sqrt(326.0))
+_OUTER = 1 / 2 - _ROOT / 12 + 1 / (6 * _ROOT)
+OMELYAN_2 = Alternating(drifts=(1 / 2, 1 / 2), kicks=(_OUTER, 1 - 2 * _OUTER, _OUTER))
+"""Order 2 with the least sum of squares of both error terms: [omelyan2002], 0.1931833275037836."""
 
 BLANES_MOAN_S6 = Alternating(
     drifts=summing_to_one((0.209515106613362, -0.143851773179818), odd=False),

@@ -11,24 +11,13 @@ from typing import Any, NamedTuple, Protocol
 from polhode.kernels.algebra.quat import normalised, rescaling, tidied
 from polhode.kernels.codegen import function
 from polhode.kernels.free.exact_flow import added
-from polhode.kernels.gyrostat import veer
+from polhode.kernels.gyrostat import frozen_at, veer
 from polhode.kernels.states import form_of
 from polhode.kernels.status import OK
-from polhode.kernels.steps.flows import is_prepared, kick, kick_ahead, push, spin1, spin2, spin3
+from polhode.kernels.steps import tangent
+from polhode.kernels.steps.flows import RANKED, is_prepared, kick, kick_ahead, push, spin1, spin2, spin3
 from polhode.kernels.steps.packing import packing
-from polhode.kernels.types import (
-    BoundStep,
-    Depends,
-    Inertia,
-    Memory,
-    Params,
-    Pull,
-    Quat,
-    Scales,
-    Start,
-    State,
-    Vec3,
-)
+from polhode.kernels.types import BoundStep, Depends, Inertia, Memory, Params, Pull, Quat, Scales, Start, State, Vec3
 
 
 class Scheme(Protocol):
@@ -123,9 +112,14 @@ class Splitting(NamedTuple):
         return not any(is_prepared(s.flow) for s in self.stages)
 
     @property
+    def has_tangent(self) -> bool:
+        """Whether a step can be made with columns (`tangent.py`)."""
+        return all(s.flow in tangent.DIFFERENTIABLE or (s.flow is kick and not s.ahead) for s in self.stages)
+
+    @property
     def is_short_chain(self) -> bool:
         """Whether it is a short chain of kicks and rotations about the axes, each waiting for the one before."""
-        return len(self.stages) <= SHORT_CHAIN and {s.flow for s in self.stages} <= {kick, spin1, spin2, spin3}
+        return len(self.stages) <= SHORT_CHAIN and {s.flow for s in self.stages} <= {kick, spin1, spin2, spin3, *RANKED}
 
     def prepared_flows(self, depends: Depends, scales: Scales) -> tuple[Any, ...]:
         """The flows that are prepared for these scales: where they are the same, so is the step."""
@@ -152,6 +146,8 @@ class Splitting(NamedTuple):
         made = [kick(pull) if f is kick else f(here) if is_prepared(f) else f for f in flows]
         names: dict[str, Any] = {f"flow{i}": f for i, f in enumerate(made)}
         names |= {"push": push, "pull": pull, "State": State, "tidied": tidied, "OK": OK}
+        if scales is not None and scales.carried:
+            return _with_columns(used, pull, scales._replace(step=used.longest() * scales.step), carried=carried)
         if any(s.ahead for s in stages):
             names["kick_ahead"] = kick_ahead(pull)
 
@@ -170,10 +166,54 @@ class Splitting(NamedTuple):
         if scales and scales.packed and _is_alternating(stages):
             lines, names = _loop(stages, times, names)
         lines += ["return State(tidied(s.q), s.m), memory, OK"]
+        if scales and scales.changing:  # the flows of the body as it is in the middle of the step
+            lines, names = ["body = frozen_at(body, p, t + 0.5 * h)", *lines], names | {"frozen_at": frozen_at}
         step = function("step(body, p, t, s, h, memory)", lines, names)
         start: Start = pull if carried else nothing
         evaluations = sum(s.evaluations for s in stages)
         return BoundStep(start, step, 3 if carried else 0, int(carried), evaluations - int(carried))
+
+
+def _with_columns(used: Splitting, pull: Any, scales: Scales, *, carried: bool) -> BoundStep:
+    """Writes one step with its tangent: the derivative of the discrete map, stage by stage (`tangent.py`)."""
+    count = len(scales.carried) // 6
+    opened, closed = tangent.spread(count)
+    names: dict[str, Any] = {"opened": opened, "closed": closed, "pull": pull, "tidied": tidied, "OK": OK}
+    stages, times, lines = used.stages, used.times(), ["s = opened(s)"]
+    for flow in dict.fromkeys(s.flow for s in stages):
+        if flow is kick:
+            names["push"] = tangent.push_columns(pull.__columns__)
+        else:
+            names[f"flow_{flow.__name__}"] = tangent.tangent_of(flow, scales)
+
+    def moved(s: Stage, c: str, fraction: str) -> list[str]:
+        """Writes a stage."""
+        if s.flow is not kick:
+            return [f"s = flow_{s.flow.__name__}(body, p, t + {c} * h, s, {fraction} * h)"]
+        return [f"memory = pull(body, p, t + {c} * h, s)", f"s = push(p, s, {fraction} * h, memory)"]
+
+    clock = [1.0 if abs(c - 1.0) < 1e-14 else c for c in times]
+    if stages[0].flow is kick:
+        first = moved(stages[0], repr(clock[0]), repr(stages[0].fraction))
+        lines, stages, clock = lines + first[int(carried) :], stages[1:], clock[1:]
+    if len(stages) > 2 and len({s.flow for s in stages[::2]}) == len({s.flow for s in stages[1::2]}) == 1:
+        # one kind of drift and kicks in turn: a loop, since tangents are long
+        for k, row in enumerate((stages[::2], (*stages[1::2], Stage(kick, 0.0))[: len(stages[::2])])):
+            names |= {f"fractions{k}": tuple(s.fraction for s in row)}
+            names |= {f"times{k}": (*clock[k::2], 0.0)[: len(stages[::2])]}
+        lines += [f"for k in range({len(stages[::2])}):"]
+        lines += [f"    {line}" for line in moved(stages[0], "times0[k]", "fractions0[k]")]
+        lines += ["    if fractions1[k] != 0.0:"]
+        lines += [f"        {line}" for line in moved(stages[1], "times1[k]", "fractions1[k]")]
+    else:
+        for s, c in zip(stages, clock, strict=True):
+            lines += moved(s, repr(c), repr(s.fraction))
+    lines += [f"return closed(tidied(s.q), s), {'memory' if carried else '()'}, OK"]
+    step = function("step(body, p, t, s, h, memory)", lines, names)
+    evaluations = sum(s.evaluations for s in used.stages)
+    start: Start = pull if carried else nothing
+    size = pull.__size__ if carried else 0
+    return BoundStep(start, step, size, int(carried), evaluations - int(carried), carried=len(scales.carried))
 
 
 @lru_cache(maxsize=128)
@@ -276,6 +316,8 @@ class Increments(NamedTuple):
     """Whether a torque may carry numbers of its own along."""
     memory_of_each: int = 0
     """The numbers in the memory that belong to each carried number."""
+    changing: "Increments | None" = None
+    """The scheme for bodies that change with time; None: this one."""
 
     @property
     def ignores_scales(self) -> bool:
@@ -284,6 +326,8 @@ class Increments(NamedTuple):
 
     def bind(self, pull: Pull, depends: Depends, scales: Scales | None = None) -> BoundStep:
         """Binds the step to its torque."""
+        if scales is not None and scales.changing and self.changing is not None:
+            return self.changing.bind(pull, depends, scales)
         if scales is not None and scales.carried:
             return self._bound_to_carried(pull, scales)
         if scales is not None and scales.axis and self.symmetric is not None:

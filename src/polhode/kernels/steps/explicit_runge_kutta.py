@@ -11,7 +11,7 @@ from polhode.kernels.algebra.quat import advanced
 from polhode.kernels.algebra.rotation import change_of_attitude, exponential
 from polhode.kernels.algebra.vec import combine, cross, dot
 from polhode.kernels.codegen import function
-from polhode.kernels.gyrostat import rate_of
+from polhode.kernels.gyrostat import body_at, rate_of
 from polhode.kernels.ops import fma
 from polhode.kernels.states import form_of
 from polhode.kernels.status import OK
@@ -162,8 +162,9 @@ def _group_lines(tableau: GroupTableau, *, carries: bool) -> list[str]:
 def _rates_of(pull: Pull) -> Any:
     def slope(body: Inertia, p: Params, t: float, s: State) -> tuple[Vec3, Vec3]:
         """The rate, and the time derivative of the momentum."""
-        w = rate_of(body, s.m)
-        return w, combine(cross(s.m, w), 1.0, pull(body, p, t, s))
+        now = body_at(body, p, t)
+        w = rate_of(now, s.m)
+        return w, combine(cross(s.m, w), 1.0, pull(now, p, t, s))
 
     return slope
 
@@ -171,8 +172,9 @@ def _rates_of(pull: Pull) -> Any:
 def _rates_of_carried(pull: Any) -> Any:
     def slope(body: Inertia, p: Params, t: float, s: CarriedState) -> tuple[Vec3, Vec3, Any]:
         """The rate, and the time derivatives of the momentum and of the carried numbers."""
-        w = rate_of(body, s.m)
-        n, dz = pull(body, p, t, s)
+        now = body_at(body, p, t)
+        w = rate_of(now, s.m)
+        n, dz = pull(now, p, t, s)
         return w, combine(cross(s.m, w), 1.0, n), dz
 
     return slope

@@ -16,17 +16,8 @@ from typing import Any, NamedTuple, NoReturn
 from polhode.kernels.algebra.quat import norm2, tidied
 from polhode.kernels.algebra.vec import dot, times
 from polhode.kernels.codegen import function
-from polhode.kernels.gyrostat import rate_of
-from polhode.kernels.ops import (
-    exchanged,
-    fma,
-    fraction_exponent,
-    from_lanes,
-    lane,
-    nearest_whole,
-    power_of_two,
-    where,
-)
+from polhode.kernels.gyrostat import body_at, rate_of
+from polhode.kernels.ops import exchanged, fma, fraction_exponent, from_lanes, lane, nearest_whole, power_of_two, where
 from polhode.kernels.states import Slope, moved, scaled, slope_of, summed
 from polhode.kernels.status import OK, STALLED
 from polhode.kernels.types import BoundStep, Depends, Inertia, Params, Pull, Scales, State, Vec3
@@ -119,12 +110,12 @@ def _ending(d: Callable[[int], str], e: Callable[[int], str]) -> list[str]:
         *(f"e{i} = {e(i)}" for i in range(7)),
         f"q = ({', '.join(f's.q[{i}] + d{i}' for i in range(4))})",
         "m = (s.m[0] + d4, s.m[1] + d5, s.m[2] + d6)",
-        "w = times((e4, e5, e6), body.inverse)",
+        "w = times((e4, e5, e6), body_at(body, p, t + length).inverse)",
         "return State(tidied(q), m), 4.0 * norm2((e0, e1, e2, e3)), dot(w, w)",
     ]
 
 
-ENDING = {"State": State, "tidied": tidied, "times": times, "norm2": norm2, "dot": dot, "fma": fma}
+ENDING = {"State": State, "tidied": tidied, "times": times, "body_at": body_at, "norm2": norm2, "dot": dot, "fma": fma}
 
 
 def in_lanes(slope: Slope, *layouts: Layout) -> Attempt:
@@ -295,10 +286,10 @@ class Extrapolated(NamedTuple):
         def step(body: Inertia, p: Params, t: float, s: State, h: float, memory: Any) -> tuple[State, Any, int]:
             a = wide(s)
             k = slope(body, p, t, a)
-            largest = max(memory[2], rate2(body, s.m), LEAST_RATE2)
+            largest = max(memory[2], rate2(body_at(body, p, t), s.m), LEAST_RATE2)
             longest = memory[1]
             if longest == 0.0:
-                longest = one(first_length(body, a, k, h), 0)
+                longest = one(first_length(body_at(body, p, t), a, k, h), 0)
             tolerance2, spent = p.tuning[0] * p.tuning[0], memory[3] + 1.0
             for _ in range(MOST_ATTEMPTS):
                 length = h / fitted(h, longest)

@@ -14,29 +14,10 @@ from polhode.kernels.algebra.vec import combine, placed, times
 from polhode.kernels.callback_torques import apart
 from polhode.kernels.codegen import function
 from polhode.kernels.free.closed_form import leap
-from polhode.kernels.free.exact_flow import (
-    NOTHING_MOVES,
-    Resolution,
-    cuts,
-    excess,
-    finest,
-    increment,
-    needed,
-)
-from polhode.kernels.gyrostat import rate_of
+from polhode.kernels.free.exact_flow import NOTHING_MOVES, Resolution, cuts, excess, finest, increment, needed
+from polhode.kernels.gyrostat import body_at, rate_of
 from polhode.kernels.ops import derivatives, fma, from_lanes, internal, lane, triple, where
-from polhode.kernels.types import (
-    CarriedState,
-    Flow,
-    Inertia,
-    Params,
-    Pull,
-    Quat,
-    Scales,
-    State,
-    UserTorque,
-    Vec3,
-)
+from polhode.kernels.types import CarriedState, Flow, Inertia, Params, Pull, Quat, Scales, State, UserTorque, Vec3
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -62,13 +43,15 @@ def principal_torque(
     carries numbers returns their derivatives as well. It is compiled apart from methods, unless both are to be compiled
     `together`.
     """
+    if hasattr(torque, "__pull__"):  # a torque with columns, whose numbers are those of the principal axes
+        return torque.__pull__(tilted=tilted, windowed=windowed)  # type: ignore[no-any-return]
     if carried:
         made: Pull = _with_derivatives(torque, tilted, windowed, carried)
         return made
     seen: Callable[..., Vec3] = apart(torque, together=together)
 
     def pull(body: Inertia, p: Params, t: float, s: State) -> Vec3:
-        w = rate_of(body, s.m)
+        w = rate_of(body_at(body, p, t), s.m)
         q = s.q
         if windowed:
             t = min(max(t, p.window[0]), p.window[1])
@@ -85,7 +68,7 @@ def _with_derivatives(torque: UserTorque, tilted: bool, windowed: bool, carried:
     """A torque that carries numbers in the form that methods call: it returns the derivatives as well."""
 
     def pull(body: Inertia, p: Params, t: float, s: CarriedState) -> tuple[Vec3, tuple[float, ...]]:
-        w = rate_of(body, s.m)
+        w = rate_of(body_at(body, p, t), s.m)
         q = s.q
         if windowed:
             t = min(max(t, p.window[0]), p.window[1])
@@ -285,6 +268,21 @@ def spin2(body: Inertia, p: Params, t: float, s: State, h: float) -> State:
 def spin3(body: Inertia, p: Params, t: float, s: State, h: float) -> State:
     """The flow of m3^2 / (2 I3)."""
     return turned3(s, (s.m[2] - internal(body)[2]) * (0.5 * h * body.inverse[2]))
+
+
+def _ranked(rank: int) -> Callable[[Scales | None], Flow]:
+    @prepared
+    def spin(scales: Scales | None) -> Flow:
+        """One of the three flows above, chosen by the moments of the body."""
+        moments = (1.0, 2.0, 3.0) if scales is None else scales.inertia
+        return (spin1, spin2, spin3)[sorted(range(3), key=moments.__getitem__)[rank]]
+
+    spin.__name__ = f"ranked{rank}"
+    return spin
+
+
+RANKED = (_ranked(0), _ranked(1), _ranked(2))
+"""The rotations about the axes of the smallest, the middle and the largest moment."""
 
 
 # The flow of the whole kinetic energy. The body and the length of the step decide which code it is.

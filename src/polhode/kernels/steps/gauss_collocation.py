@@ -21,6 +21,7 @@ from polhode.kernels.algebra.dd import two_sum
 from polhode.kernels.algebra.quat import norm2
 from polhode.kernels.algebra.vec import combine, cross, dot, times
 from polhode.kernels.codegen import function
+from polhode.kernels.gyrostat import body_at
 from polhode.kernels.ops import exchanged, fma, from_lanes, halves, internal, is_gyrostat, joined, lane
 from polhode.kernels.states import form_of, sizes_of
 from polhode.kernels.status import NO_CONVERGENCE, OK, UNSOUND
@@ -185,6 +186,8 @@ class Dialect(NamedTuple):
     """Writes a row as part of the next memory."""
     same: Callable[[str], str]
     """Writes a row of equal numbers."""
+    bodies: Sequence[str]
+    """The lines that find a body that changes at the nodes, as `bodies`, and its inverse tensor as rows b0 to b5."""
 
 
 STATE = ("q[0]", "q[1]", "q[2]", "q[3]", "m[0]", "m[1]", "m[2]")
@@ -219,8 +222,8 @@ ROWS = "bgnvxyz"
 NAMES = {"fma": fma, "missed": missed, "two_sum": two_sum}
 
 
-def one_by_one(c: Collocation, *, compensated: bool) -> Dialect:
-    """The dialect in which rows are tuples."""
+def one_by_one(c: Collocation, *, compensated: bool, changing: bool = False) -> Dialect:
+    """The dialect in which rows are tuples; of a body that changes, torques get one for each node."""
     count, half = len(c.nodes), len(c.nodes) // 2
 
     def products(factor: str, i: int, *matrices: Sequence[Row], first: str = "", later: str = "") -> str:
@@ -272,7 +275,7 @@ def one_by_one(c: Collocation, *, compensated: bool) -> Dialect:
         for i, node in enumerate(c.nodes):
             state = _state_text([f"y{a}[{i}]" for a in range(len(STATE) + carried)])
             into = f"n{i}, d{i}" if carried else f"n{i}"
-            lines.append(f"{into} = pull(body, p, t + {node!r} * h, {state})")
+            lines.append(f"{into} = pull({f'body[{i}]' if changing else 'body'}, p, t + {node!r} * h, {state})")
         parts = [", ".join(f"n{i}[{k}]" for i in range(count)) for k in range(3)]
         parts += [", ".join(f"d{i}[{k}]" for i in range(count)) for k in range(carried)]
         lines.append(f"return {', '.join(f'({part})' for part in parts)}")
@@ -281,10 +284,14 @@ def one_by_one(c: Collocation, *, compensated: bool) -> Dialect:
     def kept(a: int) -> str:
         return f"({', '.join(f'memory[{a * count + i}]' for i in range(count))})"
 
+    bodies = [f"x{i} = body_at(body, p, t + {node!r} * h)" for i, node in enumerate(c.nodes)]
+    for k, part in enumerate(("inverse", "across")):
+        bodies += [f"{row(f'b{3 * k + j}')} = {', '.join(f'x{i}.{part}[{j}]' for i in range(count))}" for j in range(3)]
+    bodies += [f"bodies = ({', '.join(f'x{i}' for i in range(count))})"]
     return Dialect(
         count, ahead, integrate, completed, weighted(c.weights), increment,
         lambda numbers: repr(tuple(numbers)), row, each, torque, kept,
-        keep=lambda name: row(name)[1:-1], same=lambda x: ", ".join([x] * count),
+        keep=lambda name: row(name)[1:-1], same=lambda x: ", ".join([x] * count), bodies=bodies,
     )  # fmt: skip
 
 
@@ -352,6 +359,11 @@ def together(c: Collocation, *, compensated: bool, torque_too: bool = True) -> D
     return Dialect(
         count, ahead, integrate, completed, weighted(c.weights), increment, lanes, str,
         "{} = {}".format, torque, "memory[{}]".format, str, same,
+        (
+            f"bodies = body_at(body, p, t + {lanes(c.nodes)} * h)",
+            "b0, b1, b2 = bodies.inverse",
+            "b3, b4, b5 = bodies.across",
+        ),
     )  # fmt: skip
 
 
@@ -383,36 +395,50 @@ SLOPES = {
     3: "fma(y1, v1, fma(y0, v2, -y2 * v0))",
 }
 """Euler's equations with the torque n, and the quaternion at the half rate v. What is computed last is used last."""
+HALF_RATES = [
+    "0.5 * " + "(" + " + ".join(f"b{part} * (y{4 + j} - g[{j}])" for j, part in enumerate(parts)) + ")"
+    for parts in ((0, 5, 4), (5, 1, 3), (4, 3, 2))
+]
+"""The half rates v of a body that changes: b0 to b5 are its inverse tensor at the nodes, as 11, 22, 33, 23, 13, 12."""
+SLOPES_OF_CHANGING = {
+    4 + k: f"fma(2.0 * y{4 + i}, v{j}, fma(-2.0 * y{4 + j}, v{i}, n{k}))"
+    for k, i, j in ((0, 1, 2), (1, 2, 0), (2, 0, 1))
+}
+"""m x w + n with w = 2 v."""
 GROUPS = ((4,), (5, 6), (0, 1), (2, 3))
 """An iteration updates one group of components after the other, each with the new values of the groups before it: that
 takes a fifth fewer iterations than all components at once. One component after the other would take fewer still, but
 each would have to wait for the one before (docs/decisions/0005)."""
 
 
-def gauss(count: int, *, compensated: bool = False, symmetric: Callable[[int], Increments] | None = None) -> Increments:
+def gauss(
+    count: int, *, compensated: bool = False, symmetric: Callable[[int], Increments] | None = None,
+    changing: bool = False,
+) -> Increments:  # fmt: skip
     """The scheme with `count` nodes; `symmetric` replaces it for bodies that are symmetric about an axis.
 
     The memory holds the slopes of the last step, whose continued polynomial is the first guess, the number of
-    iterations whose changes need not be measured, and the evaluations.
+    iterations whose changes need not be measured, and the evaluations. For bodies that are `changing` there is another.
     """
     c = collocation(count)
 
     def made(dialect: Dialect) -> Make:
-        return collocated(dialect, compensated=compensated)
+        return collocated(dialect, compensated=compensated, changing=changing)
 
     wide = (
         InLanes(made(together(c, compensated=compensated, torque_too=too)), len(STATE), count, 2)
-        for too in (True, False)
+        for too in ((True,) if changing else (True, False))
     )
     return Increments(
-        made(one_by_one(c, compensated=compensated)), len(STATE) * count + 2, 1, None, compensated,
+        made(one_by_one(c, compensated=compensated, changing=changing)), len(STATE) * count + 2, 1, None, compensated,
         in_lanes=tuple(wide), keeps_norm=True, symmetric=symmetric, in_halves=compensated,
         takes_state=not compensated, memory_of_each=count,
+        changing=None if changing else gauss(count, compensated=compensated, changing=True),
     )  # fmt: skip
 
 
-def collocated(dialect: Dialect, *, compensated: bool) -> Make:
-    """Returns `make(pull)` of the scheme, with rows in this dialect.
+def collocated(dialect: Dialect, *, compensated: bool, changing: bool = False) -> Make:
+    """Returns `make(pull)` of the scheme, with rows in this dialect, for constant bodies or for those that change.
 
     `Params.tuning[0]` is the error that the iteration may leave in a step, relative to the state; zero: round-off.
     The method keeps the norm of the quaternion; what rounding does to it is corrected where it exceeds a tolerance.
@@ -421,35 +447,45 @@ def collocated(dialect: Dialect, *, compensated: bool) -> Make:
 
     def make(pull: Pull, carried: tuple[float, ...] = ()) -> tuple[Start, Any]:
         count = len(carried)
-        begin, head, lines, names = _collocation_text(dialect, compensated, count)
+        begin, head, lines, names = _collocation_text(dialect, compensated, count, changing=changing)
         slope = form_of(count).slope_of(pull)
         start: Start = function("start(body, p, t, s)", begin, {"slope": slope, "from_lanes": from_lanes})
         if count:
             names |= {"units": sizes_of(carried).units, "larger": larger}
-        return start, function(head, lines, names | {"torque": dialect.torque(veering(pull, count > 0), count)})
+        torque = dialect.torque(pull if changing else veering(pull, count > 0), count)
+        return start, function(head, lines, names | {"torque": torque})
 
     return make
 
 
 def _collocation_text(
-    dialect: Dialect, compensated: bool, carried: int
+    dialect: Dialect, compensated: bool, carried: int, *, changing: bool
 ) -> tuple[list[str], str, list[str], dict[str, Any]]:
     """The lines of `start`, the head and the lines of `change`, and the names that these read."""
     state, row = parts_of(carried), dialect.row
     parts = range(len(state))
     sweep = [torque_of(dialect, "y", carried)]
-    for group in (*GROUPS, *((a,) for a in range(len(STATE), len(state)))):
-        if group[0] == 0:
-            sweep += [dialect.each(f"v{k}", f"half{k} * (y{4 + k} - g[{k}])") for k in range(3)]
-        sweep += [dialect.each(f"f{a}", SLOPES[a] if a in SLOPES else f"n{a - 4}") for a in group]
+    groups: tuple[tuple[int, ...], ...] = GROUPS
+    rates = [f"half{k} * (y{4 + k} - g[{k}])" for k in range(3)]
+    slopes, heads = SLOPES, [
+        *(f"k{k} = body.inverse[{(k + 2) % 3}] - body.inverse[{(k + 1) % 3}]" for k in range(3)),
+        *(f"half{k} = 0.5 * body.inverse[{k}]" for k in range(3)),
+        "g = internal(body)",
+    ]  # fmt: skip
+    if changing:
+        sweep = [sweep[0].replace("torque(body,", "torque(bodies,")]
+        rates, groups, slopes = HALF_RATES, ((4, 5, 6), *GROUPS[2:]), SLOPES | SLOPES_OF_CHANGING
+        heads = [*dialect.bodies, "g = internal(body)"]
+    for group in (*groups, *((a,) for a in range(len(STATE), len(state)))):
+        if group[0] == 0 or group == (4, 5, 6):
+            sweep += [dialect.each(f"v{k}", rate) for k, rate in enumerate(rates)]
+        sweep += [dialect.each(f"f{a}", slopes[a] if a in slopes else f"n{a - 4}") for a in group]
         sweep += [f"{row(f'y{a}')} = integrate(h, s.{state[a]}, low{a}, {row(f'f{a}')})" for a in group]
     if compensated:
         sweep += ["if k == COMPLETED and exact:"]
         sweep += [f"    low{a} = completed(h, low[{a}], {row(f'f{a}')})" for a in parts]
     lines = [
-        *(f"k{k} = body.inverse[{(k + 2) % 3}] - body.inverse[{(k + 1) % 3}]" for k in range(3)),
-        *(f"half{k} = 0.5 * body.inverse[{k}]" for k in range(3)),
-        "g = internal(body)",
+        *heads,
         *(f"{row(f'y{a}')} = ahead(h, s.{state[a]}, {dialect.kept(a)})" for a in parts),
         *(f"low{a} = ({dialect.same(f'low[{a}]') if compensated else 0.0})" for a in parts),
         "exact = p.tuning[0] == 0.0",
@@ -471,6 +507,7 @@ def _collocation_text(
         **_kind(carried), "internal": internal, "ahead": dialect.ahead, "completed": dialect.completed,
         "increment": dialect.increment, "NORM_TOLERANCE": NORM_TOLERANCE, "COMPLETED": COMPLETED,
     }  # fmt: skip
+    names |= {"body_at": body_at} if changing else {}
     head = f"change(body, p, t, s, {'low, ' if compensated else ''}h, memory)"
     begin = ["d = slope(body, p, t, s)", f"return ({', '.join(dialect.same(f'd.{part}') for part in state)}, 0.0, 1.0)"]
     return begin, head, lines, names

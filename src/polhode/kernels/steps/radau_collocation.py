@@ -18,22 +18,12 @@ from polhode.kernels.algebra.rotation import exponential
 from polhode.kernels.algebra.small_linear import factorise, factorise_complex, solve, solve_complex
 from polhode.kernels.algebra.vec import combine, cross, dot
 from polhode.kernels.codegen import function, tuple_of, writer_of
-from polhode.kernels.gyrostat import rate_of
+from polhode.kernels.gyrostat import body_at, rate_of
 from polhode.kernels.ops import apart, scratch
 from polhode.kernels.states import sizes_of
 from polhode.kernels.status import NO_CONVERGENCE, OK, STALLED
 from polhode.kernels.steps.radau_tableau import radau_tableau
-from polhode.kernels.types import (
-    BoundStep,
-    CarriedState,
-    Depends,
-    Inertia,
-    Params,
-    Pull,
-    Quat,
-    Scales,
-    State,
-)
+from polhode.kernels.types import BoundStep, CarriedState, Depends, Inertia, Params, Pull, Quat, Scales, State
 
 UNKNOWNS = 6
 """The numbers of a state: rotation vector and momentum."""
@@ -168,9 +158,10 @@ def slope_of(pull: Any, carried: int) -> Callable[[Inertia, Params, float, Quat,
 
     def slope(body: Inertia, p: Params, t: float, q: Quat, x: Any, at: int, to: int) -> None:
         r, m = (x[at], x[at + 1], x[at + 2]), (x[at + 3], x[at + 4], x[at + 5])
-        w = rate_of(body, m)
+        now = body_at(body, p, t)
+        w = rate_of(now, m)
         e, u = exponential(r)
-        n = combine(cross(m, w), 1.0, pull(body, p, t, State(advanced(q, e, u), m)))
+        n = combine(cross(m, w), 1.0, pull(now, p, t, State(advanced(q, e, u), m)))
         turned = cross(r, w)
         d = combine(combine(w, 0.5, turned), bracket_weight(dot(r, r)), cross(r, turned))
         x[to], x[to + 1], x[to + 2] = d[0], d[1], d[2]
@@ -184,9 +175,10 @@ def _slope_with_state(pull: Any, carried: int) -> Callable[[Inertia, Params, flo
 
     def slope(body: Inertia, p: Params, t: float, q: Quat, x: Any, at: int, to: int) -> None:
         r, m = (x[at], x[at + 1], x[at + 2]), (x[at + 3], x[at + 4], x[at + 5])
-        w = rate_of(body, m)
+        now = body_at(body, p, t)
+        w = rate_of(now, m)
         e, u = exponential(r)
-        torque, dz = pull(body, p, t, CarriedState(advanced(q, e, u), m, load(x, at + UNKNOWNS)))
+        torque, dz = pull(now, p, t, CarriedState(advanced(q, e, u), m, load(x, at + UNKNOWNS)))
         n = combine(cross(m, w), 1.0, torque)
         turned = cross(r, w)
         d = combine(combine(w, 0.5, turned), bracket_weight(dot(r, r)), cross(r, turned))
@@ -274,7 +266,7 @@ def steps_of(pull: Pull, carried: tuple[float, ...], s: int) -> Go:
 
     def differentiate(body: Inertia, p: Params, t: float, y: State, h: float, x: Any, all_of_them: bool) -> None:
         """Computes the slope at the start, and the derivatives of the slope if they are wanted."""
-        w = rate_of(body, y.m)
+        w = rate_of(body_at(body, p, t), y.m)
         rate = max(sqrt(dot(w, w)), SLOW_TURN / abs(h))
         if h < 0.0:
             rate = -rate  # as the film played backward
@@ -469,7 +461,7 @@ def steps_of(pull: Pull, carried: tuple[float, ...], s: int) -> Go:
                 spent += 1.0 if has_matrix else n + 1.0
                 is_fresh = not has_matrix
                 has_slope = has_matrix = True
-                w = rate_of(body, y.m)
+                w = rate_of(body_at(body, p, t), y.m)
                 speed = sqrt(dot(w, w))
                 if first and not rejected:
                     f = (x[at.slope + 3], x[at.slope + 4], x[at.slope + 5])

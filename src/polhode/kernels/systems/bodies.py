@@ -12,9 +12,9 @@ from collections.abc import Callable, Sequence
 from math import cos, exp, log, pi, sin, sqrt
 from typing import Any, NamedTuple
 
-from polhode.kernels.algebra.quat import conjugate, multiply, norm2, tidied, to_space
+from polhode.kernels.algebra.quat import conjugate, multiply, norm2, slight_turn, tidied, to_space
 from polhode.kernels.algebra.rotation import change_of_attitude, exponential
-from polhode.kernels.algebra.vec import combine
+from polhode.kernels.algebra.vec import combine, times
 from polhode.kernels.codegen import function
 from polhode.kernels.gyrostat import rate_of
 from polhode.kernels.ops import beginning_at, internal
@@ -28,8 +28,8 @@ SETTING = 14
 """Fixed numbers of a body: inertia 3, inverse 3, axes 4, internal momentum 3, inverse mass."""
 GROUPS = (0, 3, 7, 10, 13)
 """Where positions, attitudes, velocities and angular momenta begin and end in a state, over the number of bodies."""
-KICK, DRIFT, HEAT = 0, 1, 2
-"""Operations of a step."""
+KICK, DRIFT, HEAT, AHEAD = 0, 1, 2, 3
+"""Operations of a step; `AHEAD` prepares the forces for the kick after it, as `flows.ahead` does."""
 
 
 class SystemCounters(NamedTuple):
@@ -50,6 +50,8 @@ class SystemCounters(NamedTuple):
     iterations: int = 12  # of collocation
     room: int = 13  # numbers of room that the forces need for themselves
     rejected: int = 14  # steps that were made again, shorter
+    before: int = 15  # steps in stretches before, after which output is counted
+    ends: int = 16  # 1: there is output after the last step
 
 
 AT = SystemCounters()
@@ -221,11 +223,14 @@ def flow_of(flows: Sequence[tuple[Callable[..., Any], float]]) -> BodyFlow:
     return made
 
 
-def in_turn(flow: BodyFlow, forces: Forces, *, tilted: bool, gyrostat: bool) -> Callable[..., int]:
+def in_turn(
+    flow: BodyFlow, forces: Forces, *, tilted: bool, gyrostat: bool, leaning: bool = False
+) -> Callable[..., int]:  # fmt: skip
     """The step that makes the operations in the list, one after the other.
 
     `step(t, h, number, setting, values, ops, kinds, memory, y, g, work, count)` changes y and returns a status.
-    `number` counts steps from the start of the run, for random numbers; `memory` holds kT and frictions of the bath.
+    `number` counts steps from the start of the run, for random numbers; `memory` holds kT and frictions of the bath,
+    and of a step that is `leaning`, which takes forces ahead, 7 n numbers more.
     """
     evaluate = evaluation(forces, tilted=tilted)
     load = load_gyrostat if gyrostat else load_rotor
@@ -243,6 +248,21 @@ def in_turn(flow: BodyFlow, forces: Forces, *, tilted: bool, gyrostat: bool) -> 
             s = flow(load(setting, i), 0.0, t, State(quaternion_at(y, q), vector_at(y, m)), h)
             put_quaternion(y, q, tidied(s.q))
             put_vector(y, m, s.m)
+
+    def lean(n: int, k: float, setting: Any, y: Any, g: Any, memory: Any) -> None:
+        copy_numbers(y, 0, memory, 4, 7 * n)
+        for i in range(n):
+            put_vector(y, 3 * i, combine(vector_at(y, 3 * i), k * inverse_mass(setting, i), vector_at(g, 3 * i)))
+            q, w = 3 * n + 4 * i, times(vector_at(g, 3 * (n + i)), load(setting, i).inverse)
+            turn = slight_turn((0.5 * k * w[0], 0.5 * k * w[1], 0.5 * k * w[2]))
+            put_quaternion(y, q, multiply(quaternion_at(y, q), turn))
+
+    def lean_back(n: int, y: Any, g: Any, memory: Any) -> None:
+        for i in range(n):
+            q = 3 * n + 4 * i
+            turn = multiply(conjugate(quaternion_at(memory, 4 + q)), quaternion_at(y, q))
+            put_vector(g, 3 * (n + i), to_space(turn, vector_at(g, 3 * (n + i))))
+        copy_numbers(memory, 4, y, 0, 7 * n)
 
     def warm(n: int, h: float, number: int, place: int, setting: Any, memory: Any, y: Any, count: Any) -> None:
         k, c, d = memory[0], exp(-memory[1] * h), exp(-memory[2] * h)
@@ -267,7 +287,7 @@ def in_turn(flow: BodyFlow, forces: Forces, *, tilted: bool, gyrostat: bool) -> 
         n = count[AT.bodies]
         for k in range(count[AT.operations]):
             part, time = ops[2 * k] * h, t + ops[2 * k + 1] * h
-            if kinds[k] == KICK:
+            if kinds[k] == KICK or kinds[k] == AHEAD:
                 if count[AT.known] == 0:
                     bad = evaluate(time, n, setting, values, y, g, work)
                     count[AT.evaluations] += 1
@@ -275,7 +295,16 @@ def in_turn(flow: BodyFlow, forces: Forces, *, tilted: bool, gyrostat: bool) -> 
                         count[AT.body] = bad
                         return UNSOUND
                     count[AT.known] = 1
-                kick(n, part, setting, y, g)
+                if kinds[k] == KICK:
+                    kick(n, part, setting, y, g)
+                elif leaning:
+                    lean(n, part * h, setting, y, g, memory)
+                    bad = evaluate(time, n, setting, values, y, g, work)
+                    count[AT.evaluations] += 1
+                    lean_back(n, y, g, memory)
+                    if bad >= 0:
+                        count[AT.body] = bad
+                        return UNSOUND
             elif kinds[k] == DRIFT:
                 drift(n, time, part, setting, y)
                 count[AT.known] = 0
@@ -378,7 +407,8 @@ def system_driver(step: Callable[..., int]) -> Callable[..., int]:
                 count[AT.known] = known
                 return status
             count[AT.done] = i + 1
-            if count[AT.every] > 0 and ((i + 1) % count[AT.every] == 0 or i + 1 == count[AT.steps]):
+            whole = count[AT.every] > 0 and (count[AT.before] + i + 1) % count[AT.every] == 0
+            if whole or (count[AT.every] > 0 and count[AT.ends] > 0 and i + 1 == count[AT.steps]):
                 copy_numbers(y, 0, out, size * count[AT.row], size)
                 count[AT.row] += 1
         return OK

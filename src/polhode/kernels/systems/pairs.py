@@ -469,27 +469,34 @@ def central_energy(t: float, n: int, x: Any, q: Any, p: Any, work: Any) -> float
 
 
 @lru_cache(maxsize=64)
-def torques_on_each(torque: UserTorque) -> Forces:
-    """A torque that acts on every body; p has the number of its parameters, then those for each body."""
+def torques_on_each(torque: UserTorque, *, windowed: bool = False) -> Forces:
+    """A torque that acts on every body; p has the number of its parameters, then those for each body.
+
+    Where it jumps, the times between which it is asked stand before them: see `principal_torque`.
+    """
+    head = 3 if windowed else 1
 
     def forces(t: float, n: int, x: Any, q: Any, p: Any, work: Any, g: Any) -> None:
         count = int(p[0])
+        if windowed:
+            t = min(max(t, p[1]), p[2])
         for i in range(n):
             turn: Quat = quaternion_at(q, 4 * i)
-            own = view(beginning_at(p, 1 + count * i), count)
+            own = view(beginning_at(p, head + count * i), count)
             add_vector(g, 3 * (n + i), triple(torque(t, turn, (0.0, 0.0, 0.0), own)))
 
     return forces
 
 
 @lru_cache(maxsize=64)
-def energy_of_each(potential: Callable[..., float]) -> Energy:
+def energy_of_each(potential: Callable[..., float], *, windowed: bool = False) -> Energy:
     """The energy of the same."""
+    head = 3 if windowed else 1
 
     def energy(t: float, n: int, x: Any, q: Any, p: Any, work: Any) -> float:
         count, total = int(p[0]), 0.0
         for i in range(n):
-            total += potential(t, quaternion_at(q, 4 * i), view(beginning_at(p, 1 + count * i), count))
+            total += potential(t, quaternion_at(q, 4 * i), view(beginning_at(p, head + count * i), count))
         return total
 
     return energy

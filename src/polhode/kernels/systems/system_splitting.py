@@ -5,8 +5,8 @@ from functools import lru_cache
 from typing import Any, NamedTuple
 
 from polhode.kernels.steps.compose import Splitting
-from polhode.kernels.steps.flows import kick
-from polhode.kernels.systems.bodies import DRIFT, KICK
+from polhode.kernels.steps.flows import free, is_prepared, kick
+from polhode.kernels.systems.bodies import AHEAD, DRIFT, KICK
 
 
 class Operation(NamedTuple):
@@ -27,7 +27,7 @@ class SystemRecipe(NamedTuple):
     @property
     def evaluations(self) -> int:
         """Evaluations of the forces in a step; kicks at both ends share one."""
-        kicks = sum(o.kind == KICK for o in self.operations)
+        kicks = sum(o.kind in (KICK, AHEAD) for o in self.operations)
         return kicks - (self.operations[0].kind == self.operations[-1].kind == KICK)
 
     @property
@@ -44,9 +44,12 @@ def operations_of(scheme: Splitting, gyrostat: bool) -> SystemRecipe | None:
     drifts: list[tuple[float, float, list[tuple[Any, float]]]] = []
     times = [*used.times(), 1.0]
     for k, stage in enumerate(used.stages):
-        if stage.ahead:
+        if is_prepared(stage.flow) and stage.flow is not free:
             return None
         if stage.flow is kick:
+            if _is_ahead(operations):
+                return None  # the forces ahead are of no use to another kick
+            operations += [Operation(AHEAD, stage.ahead, times[k])] * (stage.ahead != 0.0)
             operations.append(Operation(KICK, stage.fraction, times[k]))
             continue
         if not operations or operations[-1].kind == KICK:
@@ -55,6 +58,8 @@ def operations_of(scheme: Splitting, gyrostat: bool) -> SystemRecipe | None:
         begin, _, flows = drifts[-1]
         drifts[-1] = (begin, times[k + 1], [*flows, (stage.flow, stage.fraction)])
         operations[-1] = Operation(DRIFT, times[k + 1] - begin, begin)
+    if _is_ahead(operations):
+        return None  # nor to the next step
     shapes = [[(f, c / (end - begin)) for f, c in flows] for begin, end, flows in drifts if end != begin]
     if not shapes or len(shapes) < len(drifts) or all(o.kind == DRIFT for o in operations):
         return None
@@ -65,3 +70,8 @@ def operations_of(scheme: Splitting, gyrostat: bool) -> SystemRecipe | None:
             return None
     nice = tuple((f, float(round(c)) if abs(c - round(c)) < 1e-12 else c) for f, c in shapes[0])
     return SystemRecipe(tuple(operations), nice)
+
+
+def _is_ahead(operations: list[Operation]) -> bool:
+    """Whether the last operation is a kick by forces ahead."""
+    return [o.kind for o in operations[-2:]] == [AHEAD, KICK]

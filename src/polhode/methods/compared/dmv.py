@@ -27,7 +27,6 @@ def moser_veselov(name: str, adapt: Adapt, free: tuple[int, int] | None, **card:
             name,
             MoserVeselov(adapt, compensated),
             order=2,
-            attitude_order=2,
             orders_when_free=free,
             accepts=Depends.POSITION | Depends.TIME,
             keeps=symplectic | Keeps.REVERSIBLE | Keeps.AXIAL_MOMENTUM,
@@ -44,12 +43,14 @@ DMV2 = moser_veselov(
     unchanged,
     None,
     summary="the discrete Moser-Veselov map, between half kicks",
-    cite="moser1991,mclachlan2005",
+    cite="moser1991,mclachlan2005,lee2005",
+    also=("LGVI",),
     about="""The attitude turns by E with E D - D E^T = h hat(m), where D_j + D_k = I_i, and the momentum becomes E^T m.
     Written for the quaternion (1, c) of E these are three quadratic equations. Symplectic and time-symmetric; a free
     body keeps its energy and its momentum in space to round-off, since the momentum follows the exact orbit at another
     pace. celledoni2006 reports energy errors of 1e-13; with the equation solved to round-off they are 1e-14 and less.
-    Costs one torque evaluation a step, and about as much as MR2 otherwise.""",
+    The Lie group variational integrator LGVI of lee2005 is this method: h hat(m + h n / 2) = E D - D E^T with the
+    torque n is the map after half a kick. Costs one torque evaluation a step, and about as much as MR2 otherwise.""",
 )
 
 DMV4 = moser_veselov(

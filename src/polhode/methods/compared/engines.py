@@ -9,7 +9,7 @@ from polhode.kernels.gyrostat import rate_of
 from polhode.kernels.status import OK
 from polhode.kernels.steps.compose import Increments, nothing
 from polhode.kernels.steps.newton import momentum_correction, slope_of_momentum
-from polhode.kernels.types import Depends, Inertia, Memory, Params, Pull, Start, State, Vec3
+from polhode.kernels.types import Inertia, Memory, Params, Pull, Start, State, Vec3
 from polhode.methods._method import COMPENSATED, Keeps, Method, with_options
 from polhode.methods.compared.newmark import moved
 
@@ -51,8 +51,6 @@ def _buss(compensated: bool) -> Method:
         "the rate is evaluated at the momentum that the torque at the start predicts. Costs one rotation and one "
         "torque evaluation a step. Keeps neither energy, time reversal nor the symplectic form.",
         order=2,
-        attitude_order=2,
-        accepts=Depends.POSITION | Depends.TIME | Depends.RATE,
         keeps=Keeps.AXIAL_MOMENTUM,
         keeps_when_free=Keeps.MOMENTUM_NORM | Keeps.SPATIAL_MOMENTUM,
         accepts_rotor=True,
@@ -90,10 +88,6 @@ def _catto(compensated: bool) -> Method:
         "72 percent of the momentum at time 400. Takes any torque and costs one evaluation and the solution of three "
         "linear equations a step. It is of first order and keeps nothing.",
         order=1,
-        attitude_order=1,
-        accepts=Depends.POSITION | Depends.TIME | Depends.RATE,
-        keeps=Keeps.NOTHING,
-        keeps_when_free=Keeps.NOTHING,
         accepts_rotor=True,
         unscaled=compensated,
     )

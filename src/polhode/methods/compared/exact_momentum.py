@@ -26,7 +26,6 @@ def _free(name: str, order: int, summary: str, how: str) -> Method:
         order=None,
         attitude_order=order,
         accepts=Depends.NOTHING,
-        keeps=Keeps.NOTHING,
         keeps_when_free=_KEPT,
     )
 
@@ -41,7 +40,6 @@ def _kicked(name: str, order: int, summary: str, how: str) -> Method:
         f" a step. Without a torque it is JEM{order}. Eqs. (9)-(11).",
         cite="celledoni2006",
         order=2,
-        attitude_order=2,
         orders_when_free=(None, order),
         accepts=Depends.POSITION | Depends.TIME,
         keeps=Keeps.REVERSIBLE,

@@ -1,6 +1,6 @@
 """The free body by Jacobi's elliptic functions, as celledoni2006 and vilmart2008 compute it.
 
-`JE` takes constants and phase anew from the momentum at every step, `JE0` once at the start: celledoni2006, section 3.
+`JE` computes constants and phase from the momentum at every step, `JE0` once at the start: celledoni2006, section 3.
 `Jacobi31` is Algorithm 3.1 of vilmart2008, the same in terms of the momentum; its round-off accumulates in one
 direction. `Jacobi31x` has the constants in two-doubles, and `Jacobi41` (Algorithm 4.1) has only two constants: the
 round-off of both is a random walk.
@@ -33,23 +33,12 @@ from polhode.kernels.compared.jacobi_momentum import (
 )
 from polhode.kernels.steps.compose import nothing
 from polhode.kernels.steps.flows import free
-from polhode.kernels.types import (
-    BoundStep,
-    Depends,
-    Inertia,
-    Memory,
-    Params,
-    Pull,
-    Quat,
-    Scales,
-    State,
-    Vec3,
-)
+from polhode.kernels.types import BoundStep, Depends, Inertia, Memory, Params, Pull, Quat, Scales, State, Vec3
 from polhode.methods._method import Keeps, Method
 
 
 class RestartedFlow(NamedTuple):
-    """The scheme: the momentum by a route that starts anew at every step, the attitude by the exact flow."""
+    """The scheme: the momentum by a route that restarts at every step, the attitude by the exact flow."""
 
     route: Route
 
@@ -120,9 +109,7 @@ def _method(name: str, scheme: RestartedFlow | FromStart, summary: str, cite: st
         about=about + _ATTITUDE,
         cite=cite,
         order=None,
-        attitude_order=None,
         accepts=Depends.NOTHING,
-        keeps=Keeps.NOTHING,
         keeps_when_free=everything,
     )
 
@@ -132,7 +119,7 @@ JE = _method(
     RestartedFlow(by_rates),
     "elliptic functions, restarted every step",
     "celledoni2006",
-    "Computes the rates by Jacobi's elliptic functions, with constants and phase taken anew from every state:"
+    "Computes the rates by Jacobi's elliptic functions, with constants and phase computed from every state:"
     " celledoni2006, eqs. (12) to (19), with b1^2 = I2 (I3 - I2) and the energy of (12) half of that of (2). The paper"
     " reports an energy error of 1e-16, which holds for JE0; restarting accumulates round-off in one direction."
     + _UNCOVERED,

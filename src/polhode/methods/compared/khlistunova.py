@@ -47,7 +47,6 @@ def _method(
         about=about,
         cite=cite,
         order=order,
-        attitude_order=order,
         accepts=Depends.POSITION | Depends.TIME,
         keeps=keeps,
         keeps_when_free=keeps_when_free,

@@ -22,14 +22,7 @@ from polhode.kernels.gyrostat import momentum_of, rate_of
 from polhode.kernels.ops import internal, is_gyrostat
 from polhode.kernels.status import NO_CONVERGENCE, OK, UNSOUND
 from polhode.kernels.steps.compose import Increments, Routine, Scheme
-from polhode.kernels.steps.newton import (
-    MOST_ITERATIONS,
-    NEWTON_TOLERANCE,
-    balance,
-    size,
-    slope_of_momentum,
-    solved,
-)
+from polhode.kernels.steps.newton import MOST_ITERATIONS, NEWTON_TOLERANCE, balance, size, slope_of_momentum, solved
 from polhode.kernels.types import Depends, Inertia, Memory, Params, Pull, Quat, Start, State, Vec3
 from polhode.methods._method import COMPENSATED, Keeps, Method, Option, with_options
 
@@ -150,7 +143,6 @@ def _nmb(gamma: float, newton: str, attitude: str, compensated: bool) -> Method:
         "measured defect is O(h^3), and the spatial momentum of a free body is not kept either.",
         cite="krysl2004",
         order=order,
-        attitude_order=order,
         accepts=Depends.POSITION | Depends.TIME,
         keeps=kept,
         keeps_when_free=kept,
@@ -249,7 +241,6 @@ def _nms(newton: str) -> Method:
         "evaluation and takes longer than one of NMB. Keeps time reversal.",
         cite="krysl2004",
         order=2,
-        attitude_order=2,
         accepts=Depends.POSITION | Depends.TIME,
         keeps=Keeps.REVERSIBLE,
         keeps_when_free=Keeps.REVERSIBLE,
@@ -297,7 +288,6 @@ def _simo_wong(symmetric: bool, **card: Any) -> Method:
             scheme=Increments(bound, 6, 1, 1, compensated),
             cite="krysl2004,simo1991",
             order=2,
-            attitude_order=2,
             accepts=Depends.POSITION | Depends.TIME,
             keeps=Keeps.AXIAL_MOMENTUM,
             keeps_when_free=Keeps.MOMENTUM_NORM | Keeps.SPATIAL_MOMENTUM,
@@ -316,7 +306,7 @@ SW = _simo_wong(
     about="Appendix A as printed. The body turns by h w + h^2 a / 2; its momentum in space changes by h times the "
     "mean torque of both ends (T is a torque in space there), and the acceleration is 2 (w1 - w0) / h - a. One torque "
     "evaluation a step and no equation to solve. Keeps the momentum in space. The map of attitude, rate and "
-    "acceleration is time-symmetric, but the acceleration is not that of Euler's equation: a run that starts anew "
+    "acceleration is time-symmetric, but the acceleration is not that of Euler's equation: a run that restarts "
     "from a state, such as a run backward, does not go back along the same states. The paper says that the energy "
     "drifts for all steps; as printed it does not, and that of SWd does. At large steps the energy grows without "
     "bound: that of a book tossed as in section 3.2 with steps of 0.05, which are turns by 0.4.",
@@ -338,7 +328,7 @@ def staggered(pull: Pull) -> tuple[Start, Any]:
     """The step of two chains of states, half a step apart, each turned at the rate of the other chain.
 
     The torque of the other chain changes the momentum. The memory is the state of the other chain, the length of step
-    that it was made for, and the number of evaluations. A step of another length starts that chain anew.
+    that it was made for, and the number of evaluations. A step of another length restarts that chain.
     """
 
     def start(body: Inertia, p: Params, t: float, s: State) -> Memory:
@@ -385,12 +375,11 @@ HSTAGM = Method(
     summary="Hulbert's staggered method: two chains of states half a step apart",
     about="Appendix A. Each chain is turned at the rate of the other and its momentum in space pushed by the torque "
     "of the other: two torque evaluations a step. The second chain starts from a state with two more evaluations (the "
-    "paper's first line lacks the transformation of the torque to the body), and starts anew when the step changes. "
+    "paper's first line lacks the transformation of the torque to the body), and restarts when the step changes. "
     "Keeps the momentum in space, but not time reversal. The paper supposes that it may be symplectic, which it is "
     "not, and shows that it blows up on a slow top: the two chains separate, whatever the step.",
     cite="krysl2004,hulbert1992",
     order=2,
-    attitude_order=2,
     accepts=Depends.POSITION | Depends.TIME,
     keeps=Keeps.AXIAL_MOMENTUM,
     keeps_when_free=Keeps.MOMENTUM_NORM | Keeps.SPATIAL_MOMENTUM,

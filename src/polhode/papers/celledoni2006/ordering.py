@@ -4,7 +4,7 @@ The largest energy error, relative to the energy, of MR2 with each order of the 
 the paper prints 123), in the experiments of the paper: the free body of section 4.1 (step 0.4, to 400), the heavy top
 of figures 4 and 5 (to 100), that of figure 6 with alpha = 10 in the rates (step 0.01, to 10), and the satellite of
 figures 7 and 8 (to 400). Lines: SEJ, which has no such choice. The paper does not tell which orders it tried, nor
-where.
+where. MR4 is judged as well, and not drawn.
 """
 
 import numpy as np
@@ -33,8 +33,8 @@ SIGNIFICANT = 10.0
 
 
 def run(size: Size) -> Data:
-    """Runs MR with six orders of the rotations in each experiment, and SEJ."""
-    methods = [*(f"MR2(axes={order})" for order in ORDERS), "SEJ"]
+    """Runs MR2 and MR4 with six orders of the rotations in each experiment, and SEJ."""
+    methods = [*(f"{name}(axes={order})" for name in ("MR2", "MR4") for order in ORDERS), "SEJ"]
     errors = np.empty((len(EXPERIMENTS), len(methods)))
     for i, (problem, t_end, h) in enumerate(EXPERIMENTS.values()):
         for j, method in enumerate(methods):
@@ -43,7 +43,8 @@ def run(size: Size) -> Data:
     return Data(
         experiment=named("experiment", list(EXPERIMENTS), "experiment"),
         order=named("order", ORDERS, "order of the rotations, the outermost first"),
-        energy_error=named("experiment order", errors[:, :-1], "largest relative energy error of MR2"),
+        energy_error=named("experiment order", errors[:, :6], "largest relative energy error of MR2"),
+        energy_error4=named("experiment order", errors[:, 6:-1], "largest relative energy error of MR4"),
         sej=named("experiment", errors[:, -1], "largest relative energy error of SEJ"),
     )
 
@@ -52,17 +53,20 @@ def check(data: Data, size: Size) -> list[Claim]:
     """Judges how much the order of the rotations matters."""
     e, names = data["energy_error"], [str(name) for name in data["experiment"]]
     spread, gain, lead = e.max(axis=1) / e.min(axis=1), e[:, 0] / e.min(axis=1), e[1:].min(axis=1) / data["sej"][1:]
+    spread4 = data["energy_error4"].max(axis=1) / data["energy_error4"].min(axis=1)
     lost = int(np.argmin(lead))
+    alike = [name for name, s in zip(names, spread, strict=True) if s < SIGNIFICANT]
     best = int(np.argmax(gain))
     return [
         claim(
-            "The order of the rotations makes no significant difference",
-            paper="no significant difference",
-            measured="largest over smallest error: " + _listed(names, spread),
-            holds=bool(spread.max() < SIGNIFICANT),
-            test=f"less than a factor of {SIGNIFICANT:g} in every experiment",
-            otherwise="it decides over orders of magnitude for the heavy top and the satellite; the free body hardly "
-            "notices, and with too long a step all orders fail alike",
+            "In some of the experiments the order of the rotations makes no significant difference",
+            paper="no significant difference, in experiments that are not named",
+            measured=f"largest over smallest error of MR2: {_listed(names, spread)}; of MR4: {_listed(names, spread4)}",
+            holds=bool(max(spread.max(), spread4.max()) < SIGNIFICANT),
+            test=f"less than a factor of {SIGNIFICANT:g} in every experiment, with MR2 and MR4",
+            reading=f"Holds with MR2 in some experiments: {'; '.join(alike)}. In the others the order decides over "
+            "orders of magnitude",
+            holds_when_read_so=0 < len(alike) < len(names) and bool(spread.max() > SIGNIFICANT),
         ),
         claim(
             "With no order does MR preserve the energy as well as SEJ",

@@ -13,11 +13,10 @@ from scipy.spatial.transform import Rotation
 from polhode import ensemble, simulate
 from polhode.body import Body
 from polhode.papers._figure import loglog, panels
-from polhode.papers._measure import integrate, pose, slope, tight
+from polhode.papers._measure import integrate, pose, slope, symplectic_form, tight
 from polhode.papers.celledoni2006._common import WEIGHT
 from polhode.papers.study import Claim, Data, Size, claim, named
 from polhode.solution import Solution
-from polhode.support.arrays import Floats
 
 TASK = pose(Body([1.0, 2.0, 3.0]), WEIGHT, (1.0, 2.0, 3.0))
 METHODS = ("MR2", "SEJ", "SEJ4", "Strang")
@@ -81,13 +80,7 @@ def symplectic_defect(method: str, h: float) -> float:
     q, m = Rotation.from_quat(after.quaternion[:, -1], scalar_first=True), after.momentum[:, -1]
     moved = np.hstack([(q[0].inv() * q).as_rotvec(), m - m[0]])[1:].reshape(6, 3, 2, 6)
     J = np.einsum("k,ekc->ce", list(weights.values()), moved[:, :, 0] - moved[:, :, 1]) / d
-    return float(np.abs(J.T @ _form(m[0]) @ J - _form(start)).max())
-
-
-def _form(m: Floats) -> Floats:
-    """The differential of m . R^T dR: W((a, u), (b, v)) = u . b - v . a - m . (a x b)."""
-    turned = np.array([[0.0, -m[2], m[1]], [m[2], 0.0, -m[0]], [-m[1], m[0], 0.0]])  # a . (turned b) = -m . (a x b)
-    return np.block([[turned, -np.eye(3)], [np.eye(3), np.zeros((3, 3))]])
+    return float(np.abs(J.T @ symplectic_form(m[0]) @ J - symplectic_form(start)).max())
 
 
 def check(data: Data, size: Size) -> list[Claim]:

@@ -7,7 +7,7 @@ after one step, and after 10 s; dotted: slopes 2 and 3. Body and start as in tas
 import numpy as np
 from matplotlib.figure import Figure
 
-from polhode.papers._figure import loglog, panels
+from polhode.papers._figure import loglog, panels, ticks_at
 from polhode.papers._measure import slope
 from polhode.papers.handout._common import BODY, MOTION, OMEGA, integrated
 from polhode.papers.study import Claim, Data, Size, claim, named
@@ -84,6 +84,5 @@ def plot(data: Data) -> Figure:
     figure, axes = panels(width=6.0)
     curves = {"one step": data["local"], "10 s": data["whole"]}
     loglog(axes[0, 0], data["step"], curves, "step (s)", "error of the rates (rad/s)", slopes=(2, 3))
-    axes[0, 0].set_xticks(STEPS, [f"{h:g}" for h in STEPS])
-    axes[0, 0].set_xticks([], minor=True)
+    ticks_at(axes[0, 0], STEPS)
     return figure

@@ -11,16 +11,7 @@ import numpy as np
 
 from polhode import elliptic
 from polhode.free.free_motion import FreeMotion
-from polhode.papers.handout._common import (
-    BODY,
-    MOMENTS,
-    MOTION,
-    OMEGA,
-    T_END,
-    common_data,
-    drawn,
-    energy_error,
-)
+from polhode.papers.handout._common import BODY, MOMENTS, MOTION, OMEGA, T_END, common_data, drawn, energy_error
 from polhode.papers.study import Claim, Data, Size, claim, named
 from polhode.support.arrays import Floats
 
@@ -45,11 +36,7 @@ def formulas(omega: tuple[float, ...], t: Floats, *, scipy: bool = False) -> Flo
     else:  # polhode's functions take 1 - k^2, which need not be a difference from 1
         sn, cn, dn = elliptic.jacobi(tau, (i3 - i1) * (momentum - energy * i2) / ((i3 - i2) * a3))
     return np.stack(
-        [
-            np.sqrt(a1 / (i1 * (i3 - i1))) * cn,
-            np.sqrt(a1 / (i2 * (i3 - i2))) * sn,
-            np.sqrt(a3 / (i3 * (i3 - i1))) * dn,
-        ],
+        [np.sqrt(a1 / (i1 * (i3 - i1))) * cn, np.sqrt(a1 / (i2 * (i3 - i2))) * sn, np.sqrt(a3 / (i3 * (i3 - i1))) * dn],
         axis=1,
     )
 

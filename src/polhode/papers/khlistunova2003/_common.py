@@ -139,18 +139,17 @@ def drawn_over_time(data: Data, name: str, ylabel: str) -> Figure:
     return figure
 
 
-def over_time(size: Size, what: str) -> tuple[Floats, Floats, Floats]:
-    """Times a second apart, a deviation of all methods then, and its largest value at any step."""
+def over_time(size: Size, what: str, symbol: str, unit: str) -> Data:
+    """What figures 7 and 8 draw: a deviation of all methods, a second apart, and its largest value at any step."""
     runs = [long_run(m, size) for m in COMPARED]
     t, _ = each_second(runs[0].t, runs[0].t)
     columns = [each_second(r.t, getattr(r, what))[1] for r in runs]
-    return t, np.stack(columns, axis=1), np.array([largest(getattr(r, what)) for r in runs])
-
-
-def ticks_at(axes: Any, steps: Floats) -> None:
-    """Puts ticks at the steps alone, where there is less than a decade of them."""
-    axes.set_xticks(steps, [f"{h:g}" for h in steps])
-    axes.set_xticks([], minor=True)
+    return Data(
+        time=named("time", t, "time", "s"),
+        method=named("method", list(COMPARED), "methods: SS advances 2h at once, SSh h; RKF5 is the paper's RK"),
+        deviation=named("time method", np.stack(columns, axis=1), symbol, unit),
+        largest=named("method", [largest(getattr(r, what)) for r in runs], "largest deviation at any step", unit),
+    )
 
 
 def error_over_time(method: str, other: str, size: Size) -> Data:

@@ -12,7 +12,7 @@ from collections.abc import Callable
 import numpy as np
 from matplotlib.figure import Figure
 
-from polhode.papers._figure import COLOURS, labelled, loglog, panels
+from polhode.papers._figure import COLOURS, labelled, loglog, panels, ticks_at
 from polhode.papers._measure import slope
 from polhode.papers.khlistunova2003 import _common as common
 from polhode.papers.khlistunova2003._momentum import leapfrog, rates, simpson
@@ -198,5 +198,5 @@ def plot(data: Data) -> Figure:
     labelled(right, "time (min)", "|dH| (J)", legend=False)
     right.set_ylim(bottom=1e-15)
     right.legend(ncols=2, fontsize=8, loc="center", bbox_to_anchor=(0.55, 0.7))
-    common.ticks_at(left, data["step"])
+    ticks_at(left, data["step"])
     return figure

@@ -7,22 +7,12 @@ is shown twice, since the paper does not say whether its runs advance 2h at once
 from functools import partial
 
 from polhode.papers.khlistunova2003._common import COMPARED, LONG_RUNS, drawn_over_time, over_time
-from polhode.papers.study import Claim, Data, Size, about, claim, named
+from polhode.papers.study import Claim, Data, Size, about, claim
 
 WHERE = "sec. 4, on fig. 7"
 LATE = LONG_RUNS
+run = partial(over_time, what="energy", symbol="H(t) - H(0)", unit="J")
 plot = partial(drawn_over_time, name="deviation", ylabel="dH (J)")
-
-
-def run(size: Size) -> Data:
-    """Computes the deviations, and their largest values over all steps."""
-    t, deviation, worst = over_time(size, "energy")
-    return Data(
-        time=named("time", t, "time", "s"),
-        method=named("method", list(COMPARED), "methods: SS advances 2h at once, SSh h; RKF5 is the paper's RK"),
-        deviation=named("time method", deviation, "H(t) - H(0)", "J"),
-        largest=named("method", worst, "largest deviation at any step", "J"),
-    )
 
 
 def check(data: Data, size: Size) -> list[Claim]:

@@ -15,13 +15,10 @@ plot = partial(common.drawn_over_time, name="deviation", ylabel=r"d|M| (kg m$^2$
 
 def run(size: Size) -> Data:
     """Computes the deviations, and their largest values over all steps, with exact and with short sines."""
-    t, deviation, worst = common.over_time(size, "momentum")
+    found = common.over_time(size, "momentum", "|M(t)| - |M(0)|", "kg m2/s")
     short = [common.largest(common.long_run(m, size).momentum) for m in ("LS1", "SS1")]
     return Data(
-        time=named("time", t, "time", "s"),
-        method=named("method", list(common.COMPARED), "methods: SS advances 2h at once, SSh h; RKF5 is the paper's RK"),
-        deviation=named("time method", deviation, "|M(t)| - |M(0)|", "kg m2/s"),
-        largest=named("method", worst, "largest deviation at any step", "kg m2/s"),
+        **found.variables,
         short_method=named("short_method", ["LS1", "SS1"], "schemes with shortened sine and cosine"),
         short_largest=named("short_method", short, "their largest deviation at any step", "kg m2/s"),
     )

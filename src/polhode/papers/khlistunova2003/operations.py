@@ -19,13 +19,7 @@ from polhode.papers.study import Claim, Data, Size, claim, named
 
 MOMENTS, STEP = (40.5, 40.6, 50.0), 0.1
 OPERATIONS = ("* /", "+ -", "sin", "cos")
-TABLE = {
-    "RK": (99, 63, 0, 0),
-    "LS": (18, 6, 3, 3),
-    "SS": (30, 10, 5, 5),
-    "LS1": (33, 12, 0, 0),
-    "SS1": (55, 20, 0, 0),
-}
+TABLE = {"RK": (99, 63, 0, 0), "LS": (18, 6, 3, 3), "SS": (30, 10, 5, 5), "LS1": (33, 12, 0, 0), "SS1": (55, 20, 0, 0)}
 """The numbers that the paper prints."""
 
 

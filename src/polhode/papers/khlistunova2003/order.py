@@ -13,9 +13,9 @@ import numpy as np
 from matplotlib.figure import Figure
 
 from polhode.body import Body
-from polhode.papers._figure import loglog, panels
+from polhode.papers._figure import loglog, panels, ticks_at
 from polhode.papers._measure import end_states, free_end, slope
-from polhode.papers.khlistunova2003._common import BODY, LABELS, OMEGA, ticks_at
+from polhode.papers.khlistunova2003._common import BODY, LABELS, OMEGA
 from polhode.papers.study import Claim, Data, Size, claim, named
 from polhode.support.arrays import Floats
 

@@ -15,6 +15,7 @@ from collections.abc import Callable
 import numpy as np
 
 from polhode import to_space
+from polhode.papers._measure import hat
 from polhode.problem import Problem
 from polhode.support.arrays import Floats
 
@@ -48,8 +49,7 @@ def wall(sign: str) -> SpatialTorque:
 
 def cayley(v: Floats) -> Floats:
     """(1 - v/2)^-1 (1 + v/2), v as a skew matrix."""
-    hat = np.array([[0.0, -v[2], v[1]], [v[2], 0.0, -v[0]], [-v[1], v[0], 0.0]])
-    return np.asarray(np.eye(3) + (hat + hat @ hat / 2) / (1 + v @ v / 4))
+    return np.asarray(np.eye(3) + (hat(v) + hat(v) @ hat(v) / 2) / (1 + v @ v / 4))
 
 
 def end_state(problem: Problem, torque: SpatialTorque, h: float, end: float) -> tuple[Floats, Floats]:

@@ -14,7 +14,7 @@ from polhode.kernels.steps.flows import principal_torque
 from polhode.kernels.types import Depends, Inertia, Params, Pull, Start, State
 from polhode.methods import Keeps, Method, find
 from polhode.methods.compared.newmark import simo_wong
-from polhode.papers._measure import pose
+from polhode.papers._measure import pose, symplectic_form
 from polhode.problem import Problem
 from polhode.solution import Solution
 from polhode.support.arrays import Floats
@@ -84,7 +84,6 @@ SW_ANEW = Method(
     "method of SW.",
     cite="krysl2004",
     order=2,
-    attitude_order=2,
     accepts=Depends.POSITION | Depends.TIME,
     keeps=Keeps.AXIAL_MOMENTUM,
     keeps_when_free=Keeps.MOMENTUM_NORM | Keeps.SPATIAL_MOMENTUM,
@@ -171,12 +170,6 @@ def _coordinates(s: State, around: State) -> Floats:
     return np.concatenate([math.copysign(scale, c) * v, np.subtract(s.m, around.m)])
 
 
-def _form(m: Any) -> Floats:
-    """D(m . theta) as a matrix: W((a, u), (b, v)) = u.b - a.v - m.(a x b)."""
-    hat = np.array([[0.0, -m[2], m[1]], [m[2], 0.0, -m[0]], [-m[1], m[0], 0.0]])
-    return np.block([[hat, -np.eye(3)], [np.eye(3), np.zeros((3, 3))]])
-
-
 def symplectic_defect(flow: Callable[[State], State], s: State) -> float:
     """The largest entry of J^T W(new) J - W(old), J by differences of sixth order, whose own error is 1e-12."""
     new, d, columns = flow(s), 1 / 64, []
@@ -187,4 +180,4 @@ def symplectic_defect(flow: Callable[[State], State], s: State) -> float:
             column += weight / d * (up - down)
         columns.append(column)
     J = np.array(columns).T
-    return largest(J.T @ _form(new.m) @ J - _form(s.m))
+    return largest(J.T @ symplectic_form(new.m) @ J - symplectic_form(s.m))

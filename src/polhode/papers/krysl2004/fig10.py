@@ -43,7 +43,7 @@ def check(data: Data, size: Size) -> list[Claim]:
             holds=max(abs(near[w][first:] - 1).max() for w in near) < 0.1 and near["attitude"][0] > 1.2,
             test="errors of attitude and momentum within 10 % for h <= 0.005, not so at h = 0.05. This holds for SW as "
             "printed and not for SWd, the variant whose energy drifts as the paper says of SW",
-        ),
+        )
     ]
 
 

@@ -44,5 +44,5 @@ def check(data: Data, size: Size) -> list[Claim]:
             holds=all(g.min() > 1.5 for g in gain.values()),
             test="at every step more than 1.5 times as accurate, in attitude and momentum, than each of three readings "
             "of the midpoint rule: with Cayley's turn, with an exact turn, and to the letter",
-        ),
+        )
     ]

@@ -9,14 +9,7 @@ are left out.
 
 from functools import partial
 
-from polhode.papers.krysl2004._common import (
-    FREE,
-    convergence,
-    drawn_convergence,
-    errors_of,
-    orders_of,
-    ratios,
-)
+from polhode.papers.krysl2004._common import FREE, convergence, drawn_convergence, errors_of, orders_of, ratios
 from polhode.papers.study import Claim, Data, Size, claim, named
 from polhode.support.arrays import Floats
 

@@ -12,6 +12,7 @@ from matplotlib.figure import Figure
 from scipy.spatial.transform import Rotation
 
 from polhode.papers._figure import labelled, panels, style
+from polhode.papers._measure import hat
 from polhode.papers.krysl2004._common import FAST_TOP, SLOW_TOP
 from polhode.papers.krysl2004._literal_midpoint import about_vertical, weight
 from polhode.papers.study import Claim, Data, Size, claim, named
@@ -21,11 +22,6 @@ SEED, DRAWS = 11, 40
 SPACING = 1e-6
 """The spacing of the differences, whose error is some 1e-9."""
 CLOSE = 1e-7
-
-
-def hat(v: Any) -> Floats:
-    """The skew matrix of v, with hat(a) b = a x b."""
-    return np.array([[0.0, -v[2], v[1]], [v[2], 0.0, -v[0]], [-v[1], v[0], 0.0]])
 
 
 def derivative(f: Any, x: Floats) -> Floats:

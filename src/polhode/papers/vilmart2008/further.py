@@ -11,15 +11,7 @@ from functools import partial
 import numpy as np
 
 from polhode.papers.study import Claim, Data, Size, claim
-from polhode.papers.vilmart2008._common import (
-    LONG_RUNS,
-    SHOWN,
-    H,
-    drawn_bundles,
-    drawn_trajectories,
-    growth,
-    walk,
-)
+from polhode.papers.vilmart2008._common import LONG_RUNS, SHOWN, H, drawn_bundles, drawn_trajectories, growth, walk
 
 LATE = LONG_RUNS
 METHODS = {"exact": "Exact", "polished": "ExactPolished"}

@@ -8,7 +8,7 @@ paper has no such picture. Orders are slopes over the steps at which round-off d
 import numpy as np
 from matplotlib.figure import Figure
 
-from polhode.papers._figure import loglog, panels
+from polhode.papers._figure import loglog, panels, ticks_at
 from polhode.papers._measure import end_states, free_end, matrix, slope
 from polhode.papers.study import Claim, Data, Size, claim, named
 from polhode.papers.vilmart2008._common import START, WATER
@@ -103,7 +103,6 @@ def plot(data: Data) -> Figure:
     ):
         curves = dict(zip(map(str, data["method"]), data[f"{name}_error"], strict=True))
         loglog(ax, data["step"], curves, "step (s)", f"error of the {what}")
-        ax.set_xticks([0.15, 0.2, 0.25, 0.3], ["0.15", "0.2", "0.25", "0.3"])
-        ax.set_xticks([], minor=True)
+        ticks_at(ax, [0.15, 0.2, 0.25, 0.3])
     axes[0][0].get_legend().remove()
     return figure

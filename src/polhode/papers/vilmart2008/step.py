@@ -9,7 +9,7 @@ h = 0.01 only.
 import numpy as np
 from matplotlib.figure import Figure
 
-from polhode.papers._figure import labelled, panels, style
+from polhode.papers._figure import labelled, panels, style, ticks_at
 from polhode.papers._measure import slope
 from polhode.papers.study import Claim, Data, Size, claim, named
 from polhode.papers.vilmart2008._common import LONG_RUNS, QUANTITIES, errors, starts, walk
@@ -65,7 +65,6 @@ def plot(data: Data) -> Figure:
             ax.loglog(h, d[:, k], label=f"{label}, {way}", **look)
     for guide in (np.ones_like(h), h):
         ax.loglog(h, guide, color="0.6", linewidth=0.9, linestyle=":", zorder=0)
-    ax.set_xticks(h, [f"{x:g}" for x in h])
-    ax.set_xticks([], minor=True)
+    ticks_at(ax, h)
     labelled(ax, "step (s)", r"deviation / (eps $\sqrt{N}$)")
     return figure

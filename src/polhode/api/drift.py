@@ -1,0 +1,175 @@
+"""drift(...) -> Drift: a body under a weak torque over long times, by averages with a stated error."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from polhode.accuracy.policy import checked_tolerance
+from polhode.averages.course import DriftImpossible, Question, checked_start, first_mean
+from polhode.averages.many import drifts
+from polhode.averages.result import Drift, drift_along
+from polhode.body import Body
+from polhode.compiler import announced_once
+from polhode.free.free_motion import FreeMotion
+from polhode.kernels.types import Depends
+from polhode.problem import Problem
+from polhode.run.binding import OnCompile
+from polhode.support import checks
+from polhode.torques import Torque
+
+OVER = ("rotation", "orbit")
+IN_FULL = "run it in full with simulate(..., rtol=)"
+
+
+@announced_once
+def drift(
+    body: Body | Sequence[Body],
+    torque: Torque,
+    *,
+    omega: Any,
+    attitude: Any = None,
+    t_span: tuple[float, float],
+    rtol: float = 1e-6,
+    over: Sequence[str | float] = ("rotation",),
+    t_eval: Any = None,
+    beyond: str = "stop",
+    workers: int | None = None,
+    on_compile: OnCompile = None,
+) -> Any:
+    """Follows the mean angular momentum and energy of a body under a weak torque, at a cost that no span increases.
+
+    The torque is averaged over the exact free motion. Stretches of the span are also run in full: they say where the
+    mean motion begins, state the `error` of the answer, and correct it to second order if that is above `rtol`.
+
+    Parameters
+    ----------
+    body, torque
+        What turns and what turns it: any torque, sums, tables and orbits, that changes the momentum by less than 10 %
+        in a period of the rotation. Torques that carry numbers, are sampled, or jump within the span are refused.
+    omega, attitude
+        The angular velocity in body axes, rad/s, and the rotation from body to space axes at the start, as `simulate`
+        takes them.
+    t_span
+        Start and end, s; the end may lie before the start.
+    rtol
+        The error of momentum and energy, relative to the start.
+    over
+        What is averaged over: `("rotation",)`, where the time in the torque is slow and is kept, or
+        `("rotation", "orbit")`, where it is averaged over the orbit of the torque as well. A number in place of
+        "orbit" is a period in s.
+    t_eval
+        Times of the rows; by default they are where the steps of the mean motion end. `Drift.at` has any others.
+    beyond
+        At the separatrix, where the unknown phase decides between sides: "stop", or "both" to follow all ways on as
+        `branches`, with their probabilities.
+    workers
+        For many bodies: the number of processes, by default one for each core.
+    on_compile
+        As for `simulate`.
+
+    For many bodies give a list of bodies, a stack of rates or of attitudes, or several of these of one length: the
+    answer is then `Drifts`, in which bodies for which averages do not hold have a message.
+
+    Raises
+    ------
+    DriftImpossible
+        If averages do not hold for this problem; the message says why, and what to do instead.
+
+    Examples
+    --------
+    >>> tumbling = ph.drift(
+    ...     ph.Body([1, 1.4, 2.1]), ph.LinearDamping((1e-7, 2e-7, 0.5e-7)), omega=[0.2, 0.25, 0.9], t_span=(0, 3e6)
+    ... )
+    >>> bool(tumbling.error < 1e-6)
+    True
+    >>> round(float(tumbling.kinetic_energy[-1] / tumbling.kinetic_energy[0]), 1)
+    0.8
+    """
+    rtol = checked_tolerance(rtol)
+    checks.choice("value of beyond", beyond, ("stop", "both"))
+    many = not isinstance(body, Body) and isinstance(body, Sequence | np.ndarray)
+    stacked = np.ndim(omega) == 2 or (not hasattr(attitude, "as_quat") and np.ndim(attitude) in (2, 3))
+    stacked = stacked and not (np.ndim(omega) < 2 and np.shape(attitude) == (3, 3))
+
+    def one(body: Any, omega: Any, attitude: Any) -> Drift:
+        return _drift(body, torque, omega, attitude, t_span, rtol, over, t_eval, beyond, on_compile)
+
+    return drifts(one, torque, body, omega, attitude, workers) if many or stacked else one(body, omega, attitude)
+
+
+def _drift(
+    body: Body, torque: Torque, omega: Any, attitude: Any, t_span: tuple[float, float], rtol: float,
+    over: Sequence[str | float], t_eval: Any, beyond: str, on_compile: OnCompile,
+) -> Drift:  # fmt: skip
+    """The drift of one body."""
+    problem = Problem.given(body, torque, omega=omega, attitude=attitude, t_span=t_span, t_eval=t_eval)
+    acting = torque
+    _refuse(problem, acting)
+    period, over_orbit = _period(acting, over)
+    w = problem.omega_start
+    L = FreeMotion(body, w, problem.quaternion_start).angular_momentum
+    G, T = math.sqrt(L @ L), 0.5 * float(w @ body.tensor @ w)
+    scale = np.array([G, G, G, T])
+    asked = Question(body, acting, problem.t_end, rtol, period, over_orbit, scale, problem.t_start, on_compile)
+    z = np.append(L, T)
+    order = np.argsort(body.moments, kind="stable")
+    circled = order[2] if 2.0 * T * body.moments[order[1]] < G * G else order[0]
+    side = math.copysign(1.0, float((w @ body.axes)[circled]))
+    rates = asked.rates(side)
+    seen = checked_start(asked, rates, problem.t_start, z, problem.span)
+    start = FreeMotion(body, w, problem.quaternion_start, t0=problem.t_start)
+    begun = first_mean(asked, rates, start, seen)
+    found = drift_along(asked, rates, problem.t_start, begun, problem.times)
+    if beyond == "both" and found.events and found.events[-1].kind == "separatrix":
+        found = replace(found, branches=found.continued())
+    return found
+
+
+def _refuse(problem: Problem, torque: Torque) -> None:
+    """Raises DriftImpossible for what averages cannot do."""
+    body = problem.body
+    low, high = sorted((problem.t_start, problem.t_end))
+    moments = np.sort(body.moments)
+    if torque.depends is Depends.NOTHING:
+        raise DriftImpossible("nothing drifts without a torque: FreeMotion(body, omega).at(t) has the state at any t")
+    if body.has_rotor:
+        raise DriftImpossible(f"averages are over the motion of bodies without a rotor: {IN_FULL}")
+    if torque.sample_kernel is not None:
+        raise DriftImpossible(f"{torque.name} is sampled, and its samples depend on the phase: {IN_FULL}")
+    if torque.state_names:
+        listed = ", ".join(torque.state_names)
+        raise DriftImpossible(f"{torque.name} carries numbers of its own ({listed}), which averages lose: {IN_FULL}")
+    if moments[2] - moments[0] <= 1e-9 * moments[2]:
+        raise DriftImpossible(f"a body with three equal moments keeps its axis, which is no fast angle: {IN_FULL}")
+    if not np.any(problem.omega_start):
+        raise DriftImpossible(f"the body is at rest, and there is no rotation to average over: {IN_FULL}")
+    inside = [t for t in torque.breakpoints if low < t < high]  # shadows are no jumps before the span is known
+    if inside:
+        raise DriftImpossible(
+            f"{torque.name} jumps at t = {inside[0]:.6g} s: drift up to there, and begin anew behind it with "
+            "d.motion(t), whose state is that of the mean motion"
+        )
+
+
+def _period(torque: Torque, over: Sequence[str | float]) -> tuple[float | None, bool]:
+    """The period of the orbit, and whether it is averaged over."""
+    wanted = [over] if isinstance(over, str | float | int) else list(over)
+    orbits = [getattr(part, "orbit", None) for part in torque.parts.values()]
+    periods = {orbit.period for orbit in orbits if orbit is not None}
+    for item in wanted:
+        if isinstance(item, str):
+            checks.choice("average, given in over,", item, OVER)
+    if "rotation" not in wanted:
+        raise ValueError(f"over must contain 'rotation', and may contain 'orbit' or a period in s, not {over!r}")
+    numbers = [checks.number("the period in over", x, positive=True) for x in wanted if not isinstance(x, str)]
+    if numbers:
+        return numbers[0], True
+    if "orbit" in wanted and len(periods) != 1:
+        count = "no orbit" if not periods else f"{len(periods)} orbits of different periods"
+        raise ValueError(f"{torque.name} has {count}: give the period in s in place of 'orbit', as in ('rotation', T)")
+    return (next(iter(periods)) if len(periods) == 1 else None), "orbit" in wanted

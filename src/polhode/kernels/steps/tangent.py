@@ -1,0 +1,577 @@
+"""Tangents of steps: how a step changes with its start, as the derivative of the discrete map, in its own variables.
+
+A column is a change of the state: zeta, the rotation vector of the attitude in space axes (R becomes exp(zeta) R), and
+dL, that of the angular momentum in space axes. All columns move together, as lanes of one value. Under the flow of any
+energy that depends on the body's momentum m alone, L is constant, and so is dL; with R dm = dL - zeta x L,
+
+    zeta(h) = zeta(0) + C (dL - zeta(0) x L),
+
+with one matrix C for all columns. For the free flow, with P = R(h) (dm(h)/dm(0)) R(0)^T and the rate w in space,
+C = ([L x] (1 - P) + h L w^T) / G^2: the turn about the angular momentum is the time times the change of the energy, and
+no integral is differentiated. For a turn about a body axis e, C = h e e^T / I. A kick is the torque in space N(q, w, p)
+for a time: dL += h dN. Composed, these are the derivative of the composition: symplectic where that is.
+
+Steps of other methods take columns as carried numbers, in the variables that they are linear in: quaternion and body
+momentum, whose differential equations are those of `slopes_of`.
+"""
+
+from collections.abc import Callable
+from functools import cache
+from math import nan, sqrt
+from typing import Any, NamedTuple
+
+from polhode.kernels.algebra.quat import advanced, conjugate, derivative, multiply, to_space
+from polhode.kernels.algebra.trig import half_turn
+from polhode.kernels.algebra.vec import combine, cross, dot, placed, times
+from polhode.kernels.callback_torques import apart
+from polhode.kernels.codegen import function
+from polhode.kernels.free.exact_flow import (
+    NOTHING_MOVES,
+    Resolution,
+    constants_of_motion,
+    cuts,
+    differences,
+    excess,
+    finest,
+    increment,
+    needed,
+    series_coefficients,
+)
+from polhode.kernels.gyrostat import rate_of, veer
+from polhode.kernels.ops import fma, lane, row_of, scratch, section, view
+from polhode.kernels.steps.flows import (
+    HEADROOM,
+    RANKED,
+    TOO_MANY_PIECES,
+    free,
+    spherical,
+    spin1,
+    spin2,
+    spin3,
+    symmetric,
+)
+from polhode.kernels.types import CarriedState, Flow, Inertia, Params, Quat, Scales, State, UserTorque, Vec3
+
+Matrix = tuple[Vec3, Vec3, Vec3]
+Rows = tuple[Any, Any, Any]
+"""A vector for each column: three values, each with a lane for every column."""
+
+
+class TangentState(NamedTuple):
+    """A state with columns: how it changes."""
+
+    q: Quat
+    m: Vec3
+    zeta: Rows
+    dL: Rows
+
+
+# --- small matrices ------------------------------------------------------------------------------------------------
+
+
+def _scaled(h: float, v: Vec3) -> Vec3:
+    return (h * v[0], h * v[1], h * v[2])
+
+
+def matrix_of(q: Quat) -> Matrix:
+    """R, for a quaternion of unit length."""
+    w, x, y, z = q
+    a, b, c = 2.0 * x, 2.0 * y, 2.0 * z
+    return (
+        (1.0 - fma(b, y, c * z), fma(a, y, -(c * w)), fma(a, z, b * w)),
+        (fma(a, y, c * w), 1.0 - fma(a, x, c * z), fma(b, z, -(a * w))),
+        (fma(a, z, -(b * w)), fma(b, z, a * w), 1.0 - fma(a, x, b * y)),
+    )
+
+
+def transposed(A: Matrix) -> Matrix:
+    """A^T."""
+    (a, b, c), (d, e, f), (g, h, i) = A
+    return ((a, d, g), (b, e, h), (c, f, i))
+
+
+def applied(A: Matrix, v: Any) -> Any:
+    """A v, for a vector or for rows."""
+    return (dot(A[0], v), dot(A[1], v), dot(A[2], v))
+
+
+def product(A: Matrix, B: Matrix) -> Matrix:
+    """A B."""
+    T = transposed(B)
+    return transposed((applied(A, T[0]), applied(A, T[1]), applied(A, T[2])))
+
+
+def summed(A: Matrix, h: float, B: Matrix) -> Matrix:
+    """A + h B."""
+    return (combine(A[0], h, B[0]), combine(A[1], h, B[1]), combine(A[2], h, B[2]))
+
+
+def outer(a: Vec3, b: Vec3) -> Matrix:
+    """a b^T."""
+    return (_scaled(a[0], b), _scaled(a[1], b), _scaled(a[2], b))
+
+
+def crossing(v: Vec3) -> Matrix:
+    """[v x]."""
+    return ((0.0, -v[2], v[1]), (v[2], 0.0, -v[0]), (-v[1], v[0], 0.0))
+
+
+# --- flows -----------------------------------------------------------------------------------------------------------
+
+
+def turned_columns(s: TangentState, new: State, L: Vec3, C: Matrix) -> TangentState:
+    """The columns after a flow with the matrix C."""
+    v = combine(s.dL, -1.0, cross(s.zeta, L))
+    c = applied(C, v)
+    return TangentState(new.q, new.m, (s.zeta[0] + c[0], s.zeta[1] + c[1], s.zeta[2] + c[2]), s.dL)
+
+
+def freely(body: Inertia, s: TangentState, new: State, D: Matrix, E: Matrix, h: float) -> TangentState:
+    """The columns after a free flow (without a rotor) from s to `new`, with R(h) = R(0) (1 + D), dm(h)/dm(0) = 1 + E.
+
+    D and E keep the digits of short steps: P - 1 = R(0) (D + E + D E) R(0)^T.
+    """
+    i, m = body.inverse, s.m
+    R, size = matrix_of(s.q), dot(m, m)
+    B: Matrix = ((h * i[0], 0.0, 0.0), (0.0, h * i[1], 0.0), (0.0, 0.0, h * i[2]))
+    if size > 0.0:
+        w, g = times(m, i), 1.0 / size
+        K = product(crossing(m), summed(summed(D, 1.0, E), 1.0, product(D, E)))
+        x, y, z = h * g * m[0], h * g * m[1], h * g * m[2]
+        B = (
+            combine(_scaled(-g, K[0]), x, w), combine(_scaled(-g, K[1]), y, w), combine(_scaled(-g, K[2]), z, w)
+        )  # fmt: skip
+    return turned_columns(s, new, applied(R, m), product(product(R, B), transposed(R)))
+
+
+def rotation_less_one(e: float, v: Vec3) -> Matrix:
+    """R - 1 of the quaternion (1 - e, v): 2 (1 - e) [v x] + 2 [v x]^2."""
+    V = crossing(v)
+    k = 2.0 - 2.0 * e
+    W = product(V, V)
+    return (combine(_scaled(k, V[0]), 2.0, W[0]), combine(_scaled(k, V[1]), 2.0, W[1]),
+            combine(_scaled(k, V[2]), 2.0, W[2]))  # fmt: skip
+
+
+@cache
+def _series(terms: int) -> Callable[[float, float], tuple[float, float, float]]:
+    """Returns `f(S, q)`: p(h) / h of the addition theorem, with its derivatives by S and q."""
+    total: dict[tuple[int, int], float] = {}
+    for polynomial in series_coefficients(terms):
+        total |= {key: float(x) for key, x in polynomial.items()}
+    by_S = {(i - 1, j): i * x for (i, j), x in total.items() if i}
+    by_q = {(i, j - 1): j * x for (i, j), x in total.items() if j}
+    made: Any = function("f(S, q)", [f"return {', '.join(map(_horner, (total, by_S, by_q)))}"], {"fma": fma})
+    return made  # type: ignore[no-any-return]
+
+
+def _horner(polynomial: dict[tuple[int, int], float]) -> str:
+    """Writes a polynomial in S and q."""
+    text = ""
+    for j in range(max(j for _, j in polynomial), -1, -1):
+        row = ""
+        for i in range(max((i for i, k in polynomial if k == j), default=0), -1, -1):
+            x = repr(polynomial.get((i, j), 0.0))
+            row = f"fma({row}, S, {x})" if row else x
+        text = f"fma({text}, q, {row})" if text else row
+    return text
+
+
+def _half(a: Vec3, m: Vec3, A: float, B: float, p: float, u: float, v: float) -> tuple[Vec3, Matrix]:
+    """The momentum after half a step, and its derivative less one; p changes by u d(A + B) + v d(A B)."""
+    X = p * p
+    Q2 = a[2] * a[0] * m[1] * m[1]
+    c, d, r = sqrt(fma(-A, X, 1.0)), sqrt(fma(-B, X, 1.0)), 1.0 / fma(-Q2, X, 1.0)
+    t = (a[0] * m[1] * m[2], a[1] * m[0] * m[2], a[2] * m[0] * m[1])
+    n = (r * fma(p * t[0], d, m[0] * c), r * fma(p, t[1], m[1] * c * d), r * fma(p * t[2], c, m[2] * d))
+    dA = (0.0, 2.0 * a[0] * a[2] * m[1], -2.0 * a[0] * a[1] * m[2])
+    dB = (-2.0 * a[1] * a[2] * m[0], dA[1], 0.0)
+    dp = combine(_scaled(fma(v, B, u), dA), fma(v, A, u), dB)
+    dX = _scaled(2.0 * p, dp)
+    dc, dd = _scaled(-0.5 / c, combine(_scaled(A, dX), X, dA)), _scaled(-0.5 / d, combine(_scaled(B, dX), X, dB))
+    dr = combine(_scaled(Q2, dX), X, (0.0, dA[1], 0.0))
+    first = combine(_scaled(m[0], dc), t[0], combine(_scaled(d, dp), p, dd))
+    second = combine(_scaled(m[1], combine(_scaled(d, dc), c, dd)), t[1], dp)
+    third = combine(_scaled(m[2], dd), t[2], combine(_scaled(c, dp), p, dc))
+    x, y, z = p * d * a[0], p * a[1], p * c * a[2]
+    first = _scaled(r, combine((first[0], fma(x, m[2], first[1]), fma(x, m[1], first[2])), n[0], dr))
+    second = _scaled(r, combine((fma(y, m[2], second[0]), second[1], fma(y, m[0], second[2])), n[1], dr))
+    third = _scaled(r, combine((fma(z, m[1], third[0]), fma(z, m[0], third[1]), third[2]), n[2], dr))
+    # r c - 1, r c d - 1 and r d - 1, as increments
+    less, c1, d1 = Q2 * X * r, -A * X / (1.0 + c), -B * X / (1.0 + d)
+    return n, (
+        (first[0] + fma(less, c, c1), first[1], first[2]),
+        (second[0], second[1] + fma(less, c * d, fma(c1, d, d1)), second[2]),
+        (third[0], third[1], third[2] + fma(less, d, d1)),
+    )
+
+
+@cache
+def momentum_map(terms: int) -> Callable[[Inertia, Vec3, float], Matrix]:
+    """Returns `map_of(body, m, h)`: dm(h)/dm(0) - 1, by forward mode through the addition theorem, over two halves."""
+    series = _series(terms)
+
+    def map_of(body: Inertia, m: Vec3, h: float) -> Matrix:
+        a = differences(body.inertia, body.inverse)
+        A, B, _ = constants_of_motion(a, times(m, m))
+        g = 0.5 * h
+        f, fS, fq = series((A + B) * g * g, (A * g * g) * (B * g * g))
+        u = g * g * g
+        n, first = _half(a, m, A, B, g * f, u * fS, u * g * g * fq)
+        _, second = _half(a, n, A, B, g * f, u * fS, u * g * g * fq)
+        return summed(summed(first, 1.0, second), 1.0, product(second, first))
+
+    return map_of
+
+
+@cache
+def triaxial_tangent(fine: Resolution) -> Flow:
+    """The tangent of `flows.triaxial`, whose states it gives bit by bit."""
+    move, map_of = increment(fine.nodes, fine.terms, fine.longest_turn), momentum_map(fine.terms)
+
+    def flow(body: Inertia, p: Params, t: float, s: Any, h: float) -> Any:
+        left, length = 1, h
+        while left > 0:
+            size = excess(fine, body, s.m, length)
+            count = 1
+            if not NOTHING_MOVES < size <= 1.0:
+                count = cuts(size)
+                if count > 0:
+                    left, length = left * count, length / count
+                if left > TOO_MANY_PIECES:
+                    return TangentState(s.q, (nan, nan, nan), s.zeta, s.dL)
+            new, E = State(s.q, s.m), ((0.0, 0.0, 0.0), (0.0, 0.0, 0.0), (0.0, 0.0, 0.0))
+            D = E
+            if count > 0:
+                delta, e, v, _k, _mu = move(body, s.m, length)
+                new = State(advanced(s.q, e, v), combine(s.m, 1.0, delta))
+                D, E = rotation_less_one(e, v), map_of(body, s.m, length)
+            s = freely(body, s, new, D, E, length)
+            left -= 1
+        return s
+
+    return flow
+
+
+def _turn_less_one(v: Vec3) -> Matrix:
+    """R - 1 of the rotation vector v."""
+    u = _scaled(0.5, v)
+    k, e = half_turn(dot(u, u))
+    return rotation_less_one(e, _scaled(k, u))
+
+
+def spherical_tangent(body: Inertia, p: Params, t: float, s: Any, h: float) -> Any:
+    """The tangent of `flows.spherical`."""
+    zero = ((0.0, 0.0, 0.0), (0.0, 0.0, 0.0), (0.0, 0.0, 0.0))
+    D = _turn_less_one(_scaled(h * body.inverse[0], s.m))
+    return freely(body, s, spherical(body, p, t, State(s.q, s.m), h), D, zero, h)
+
+
+@cache
+def symmetric_tangent(axis: int) -> Flow:
+    """The tangent of `flows.symmetric`: the momentum turns about the axis, at a rate proportional to its part there."""
+    flow, k = symmetric(axis), axis - 1
+    e, u, v = axis % 3, axis % 3, (axis + 1) % 3
+    along = (1.0 if k == 0 else 0.0, 1.0 if k == 1 else 0.0, 1.0 if k == 2 else 0.0)
+
+    def tangent(body: Inertia, p: Params, t: float, s: Any, h: float) -> Any:
+        i, j = body.inertia, body.inverse
+        new = flow(body, p, t, State(s.q, s.m), h)
+        rate = h * (i[e] - i[k]) * j[e] * j[k]
+        precession, turn = _turn_less_one(_scaled(h * j[e], s.m)), _turn_less_one(_scaled(s.m[k] * rate, along))
+        D = summed(summed(precession, 1.0, turn), 1.0, product(precession, turn))
+        # the momentum turns the other way, and by another angle if its part along the axis is another
+        E = summed(transposed(turn), rate, outer(placed(k, 0.0, new.m[v], -new.m[u]), along))
+        return freely(body, s, new, D, E, h)
+
+    return tangent
+
+
+@cache
+def spin_tangent(axis: int) -> Flow:
+    """The tangent of the turn about a body axis: C = h e e^T / I."""
+    flow, k = (spin1, spin2, spin3)[axis - 1], axis - 1
+
+    def tangent(body: Inertia, p: Params, t: float, s: Any, h: float) -> Any:
+        R = matrix_of(s.q)
+        e, f = (R[0][k], R[1][k], R[2][k]), h * body.inverse[k]
+        C = outer(_scaled(f, e), e)
+        return turned_columns(s, flow(body, p, t, State(s.q, s.m), h), applied(R, s.m), C)
+
+    return tangent
+
+
+def veer_tangent(body: Inertia, p: Params, t: float, s: Any, h: float) -> Any:
+    """The tangent of `gyrostat.veer`, which turns all bodies alike: columns stay."""
+    new = veer(body, p, t, State(s.q, s.m), h)
+    return TangentState(new.q, new.m, s.zeta, s.dL)
+
+
+def tangent_of(flow: Any, scales: Scales | None) -> Any:
+    """The tangent of a flow of a splitting for these scales."""
+    flow = flow(scales) if flow in RANKED else flow
+    known = {spin1: spin_tangent(1), spin2: spin_tangent(2), spin3: spin_tangent(3), veer: veer_tangent}
+    if flow in known:
+        return known[flow]
+    made = free(scales)
+    if made is spherical:
+        return spherical_tangent
+    for axis in (1, 2, 3):
+        if made is symmetric(axis):
+            return symmetric_tangent(axis)
+    fine = finest() if scales is None else needed(scales, HEADROOM)[0]
+    return triaxial_tangent(fine)
+
+
+DIFFERENTIABLE = {free, spin1, spin2, spin3, veer, *RANKED}
+"""The drifts of splittings whose tangents are known."""
+
+# --- torques ---------------------------------------------------------------------------------------------------------
+
+
+class Columns(NamedTuple):
+    """What kernels know of the columns of a run: enough to write their code."""
+
+    width: int
+    """How many there are."""
+    parameters: int
+    """The numbers in p that belong to the torque."""
+    by: int = 0
+    """How many of the parameters differ between columns."""
+    by_rate: bool = True
+    """Whether the torque depends on the rate."""
+    by_tensor: bool = False
+    """Whether some columns change the tensor of the body."""
+
+    def row(self, first: str, k: int) -> str:
+        """Writes the row of the k-th numbers of all columns, from p[first] on."""
+        return f"row_of(({''.join(f'v[{first} + {self.width * k + j}], ' for j in range(self.width))}))"
+
+
+def _seen(torque: UserTorque, slopes: UserTorque, columns: Columns, *, tilted: bool, windowed: bool) -> Any:
+    """Returns `seen(body, p, t, s)`: the torque in the user's axes, its slopes, and the attitude of these axes."""
+    plain = apart(torque)
+    count, more = columns.parameters, columns.by > 0 or columns.by_tensor
+
+    def seen(body: Inertia, p: Params, t: float, s: Any) -> tuple[Vec3, Any, Quat]:
+        w, q = rate_of(body, s.m), s.q
+        if windowed:
+            t = min(max(t, p.window[0]), p.window[1])
+        if tilted:
+            q = multiply(s.q, conjugate(p.axes))
+            w = to_space(p.axes, w)
+        if more:
+            own = section(p.values, 0, count)
+            return plain(t, q, w, own), slopes(t, q, w, own), q
+        return plain(t, q, w, p.values), slopes(t, q, w, p.values), q
+
+    return seen
+
+
+@cache
+def kick_data(
+    torque: UserTorque, slopes: UserTorque, columns: Columns, *, tilted: bool, windowed: bool
+) -> Any:  # fmt: skip
+    """Returns `pull(body, p, t, s)`: all that a kick needs, as numbers.
+
+    They are the torque in principal axes, and, of the torque N in space, dN/dzeta and dN/dp. No splitting takes a
+    torque that depends on the rate.
+    """
+    lines = [
+        "n, d, q = seen(body, p, t, s)",
+        "R = matrix_of(q)",
+        "N = applied(R, n)",
+        "D = summed(product(R, ((d[0], d[1], d[2]), (d[3], d[4], d[5]), (d[6], d[7], d[8]))), -1.0, crossing(N))",
+    ]
+    names = [f"D[{i}][{j}]" for i in range(3) for j in range(3)]
+    for k in range(columns.by):
+        at = 9 + 3 * k
+        lines += [f"P{k} = applied(R, (d[{at}], d[{at + 1}], d[{at + 2}]))"]
+        names += [f"P{k}[{i}]" for i in range(3)]
+    if tilted:
+        lines += ["n = to_space(conjugate(p.axes), n)"]
+    lines += [f"return (n[0], n[1], n[2], {', '.join(names)})"]
+    seen = _seen(torque, slopes, columns, tilted=tilted, windowed=windowed)
+    pull = function("pull(body, p, t, s)", lines, {"seen": seen, **_ALGEBRA})
+    pull.__columns__, pull.__size__ = columns, 3 + len(names)
+    return pull
+
+
+@cache
+def push_columns(columns: Columns) -> Any:
+    """Returns `push(p, s, h, k)`: a kick for a time h, with the numbers k of `kick_data`."""
+    lines = [
+        "v = p.values",
+        "c = applied(((k[3], k[4], k[5]), (k[6], k[7], k[8]), (k[9], k[10], k[11])), s.zeta)",
+    ]
+    for i in range(columns.by):
+        at = 12 + 3 * i
+        lines += [f"x = {columns.row(str(columns.parameters), i)}"]
+        lines += [f"c = (fma(k[{at}], x, c[0]), fma(k[{at + 1}], x, c[1]), fma(k[{at + 2}], x, c[2]))"]
+    lines += ["return TangentState(s.q, combine(s.m, h, (k[0], k[1], k[2])), s.zeta, combine(s.dL, h, c))"]
+    return function("push(p, s, h, k)", lines, {"TangentState": TangentState, "row_of": row_of, **_ALGEBRA})
+
+
+def kick_columns(pull: Any) -> Flow:
+    """The kick with its columns."""
+    push = push_columns(pull.__columns__)
+
+    def kicked(body: Inertia, p: Params, t: float, s: Any, h: float) -> Any:
+        return push(p, s, h, pull(body, p, t, s))
+
+    return kicked
+
+
+@cache
+def spread(count: int) -> tuple[Any, Any]:
+    """Returns `opened(s)` and `closed(s)`: between numbers that a state carries and columns in lanes."""
+    rows = [f"row_of(({''.join(f'z[{count * i + j}], ' for j in range(count))}))" for i in range(6)]
+    numbers = [f"lane({name}[{i}], {j})" for name in ("a", "b") for i in range(3) for j in range(count)]
+    return (
+        function(
+            "opened(s)",
+            ["z = s.z", f"return TangentState(s.q, s.m, ({', '.join(rows[:3])}), ({', '.join(rows[3:])}))"],
+            {"TangentState": TangentState, "row_of": row_of},
+        ),
+        function(
+            "closed(q, s)",
+            ["a, b = s.zeta, s.dL", f"return CarriedState(q, s.m, ({', '.join(numbers)}))"],
+            {"CarriedState": CarriedState, "lane": lane},
+        ),
+    )
+
+
+@cache
+def slopes_of(torque: UserTorque, slopes: UserTorque, columns: Columns, *, tilted: bool, windowed: bool) -> Any:
+    """Returns the torque with columns in the form that methods call one that carries numbers.
+
+    The numbers are dq and dm in principal axes, first the first number of all columns. They obey
+    dq' = (dq (0, w) + q (0, dw)) / 2 and dm' = dm x w + m x dw + dN, with dw = I^-1 (dm - dI w).
+    """
+    K = columns.width
+    rows = [f"row_of(({''.join(f'z[{K * i + j}], ' for j in range(K))}))" for i in range(7)]
+    lines = [
+        "n, d, q = seen(body, p, t, s)",
+        "w, v, z = rate_of(body, s.m), p.values, s.z",
+        f"a, b = ({', '.join(rows[:4])}), ({', '.join(rows[4:])})",
+        # zeta = 2 dq q*, by the quaternion of the principal axes
+        "u, c = (s.q[1], s.q[2], s.q[3]), cross((a[1], a[2], a[3]), (s.q[1], s.q[2], s.q[3]))",
+        "e = (2.0 * (a[1] * s.q[0] - a[0] * u[0] - c[0]), 2.0 * (a[2] * s.q[0] - a[0] * u[1] - c[1]),"
+        " 2.0 * (a[3] * s.q[0] - a[0] * u[2] - c[2]))",
+        "y = applied(((d[0], d[1], d[2]), (d[3], d[4], d[5]), (d[6], d[7], d[8])), e)",
+    ]
+    at = columns.parameters
+    moved, first = "b", 9
+    if columns.by_tensor:
+        at += K * columns.by
+        tensor = [columns.row(str(at), i) for i in range(6)]
+        lines += [f"X = ({', '.join(tensor)})"]
+        lines += ["b0 = (b[0] - (X[0] * w[0] + X[3] * w[1] + X[4] * w[2]), b[1] - (X[3] * w[0] + X[1] * w[1]"
+                  " + X[5] * w[2]), b[2] - (X[4] * w[0] + X[5] * w[1] + X[2] * w[2]))"]  # fmt: skip
+        moved = "b0"
+    lines += [f"dw = times({moved}, body.inverse)"]
+    if columns.by_rate:
+        seen_rate = "to_space(p.axes, dw)" if tilted else "dw"
+        lines += ["y = combine(y, 1.0, applied(((d[9], d[10], d[11]), (d[12], d[13], d[14]), (d[15], d[16], d[17])),"
+                  f" {seen_rate}))"]  # fmt: skip
+        first = 18
+    for i in range(columns.by):
+        k = first + 3 * i
+        lines += [f"x = {columns.row(str(columns.parameters), i)}"]
+        lines += [f"y = (fma(d[{k}], x, y[0]), fma(d[{k + 1}], x, y[1]), fma(d[{k + 2}], x, y[2]))"]
+    if tilted:
+        lines += ["n, y = to_space(conjugate(p.axes), n), to_space(conjugate(p.axes), y)"]
+    numbers = [f"lane({x}[{i}], {j})" for x, count in (("f", 4), ("g", 3)) for i in range(count) for j in range(K)]
+    lines += [
+        "f, o = derivative(a, w), derivative(s.q, dw)",
+        "f = (f[0] + o[0], f[1] + o[1], f[2] + o[2], f[3] + o[3])",
+        "g = combine(combine(cross(b, w), 1.0, cross(s.m, dw)), 1.0, y)",
+        f"return n, ({', '.join(numbers)})",
+    ]
+    seen = _seen(torque, slopes, columns, tilted=tilted, windowed=windowed)
+    names = {"seen": seen, "row_of": row_of, "lane": lane, "derivative": derivative, "rate_of": rate_of, **_ALGEBRA}
+    return function("pull(body, p, t, s)", lines, names)
+
+
+_ALGEBRA: dict[str, Any] = {
+    "applied": applied, "combine": combine, "conjugate": conjugate, "cross": cross, "crossing": crossing, "fma": fma,
+    "matrix_of": matrix_of, "product": product, "summed": summed, "times": times,
+    "to_space": to_space, "transposed": transposed,
+}  # fmt: skip
+
+
+@cache
+def slopes_given(jacobian: Callable[..., Any], by: tuple[int, ...], *, by_rate: bool) -> UserTorque:
+    """Returns the derivatives of a torque that its user gave, in the form of those that are derived from its code.
+
+    The user's function returns dN by a small turn in body axes and by the rate, both as rows, and dN by each parameter.
+    """
+    lines = ["g, R = jacobian(t, q, w, p), matrix_of(q)", "A = g[0]"]
+    turned = [" + ".join(f"A[{i}][{k}] * R[{j}][{k}]" for k in range(3)) for i in range(3) for j in range(3)]
+    out = turned + ([f"g[1][{i}][{j}]" for i in range(3) for j in range(3)] if by_rate else [])
+    out += [f"g[2][{k}][{i}]" for k in by for i in range(3)]
+    names = {"jacobian": jacobian, "matrix_of": matrix_of}
+    return function("slopes(t, q, w, p)", [*lines, f"return ({', '.join(out)})"], names)  # type: ignore[no-any-return]
+
+
+ANGLE = 2e-3
+"""The turn, in radians, over which a torque is differenced; rates and parameters change by this part of themselves.
+Differences of fourth order over four such points err by about 1e-11 of a torque that is smooth."""
+
+
+@cache
+def slopes_by_differences(torque: UserTorque, count: int, by: tuple[int, ...], *, by_rate: bool) -> UserTorque:
+    """Returns the derivatives of a torque by differences, in the form of those that are derived from its code."""
+    seen = apart(torque)
+
+    def turned(q: Quat, k: int, angle: float) -> Quat:
+        half = 0.5 * angle
+        x, z = half * (1.0 - half * half / 6.0), half * half
+        return multiply(
+            (1.0 - 0.5 * z * (1.0 - z / 12.0), x if k == 0 else 0.0, x if k == 1 else 0.0, x if k == 2 else 0.0), q
+        )
+
+    def slope(a: Vec3, b: Vec3, c: Vec3, d: Vec3, h: float) -> Vec3:
+        k = 1.0 / (12.0 * h)
+        return (
+            k * ((a[0] - d[0]) - 8.0 * (b[0] - c[0])), k * ((a[1] - d[1]) - 8.0 * (b[1] - c[1])),
+            k * ((a[2] - d[2]) - 8.0 * (b[2] - c[2])),
+        )  # fmt: skip
+
+    def by_turn(t: float, q: Quat, w: Vec3, p: Any, k: int) -> Vec3:
+        h = ANGLE
+        a, b = seen(t, turned(q, k, -2.0 * h), w, p), seen(t, turned(q, k, -h), w, p)
+        return slope(a, b, seen(t, turned(q, k, h), w, p), seen(t, turned(q, k, 2.0 * h), w, p), h)
+
+    def rate(w: Vec3, k: int, d: float) -> Vec3:
+        return (w[0] + (d if k == 0 else 0.0), w[1] + (d if k == 1 else 0.0), w[2] + (d if k == 2 else 0.0))
+
+    def by_the_rate(t: float, q: Quat, w: Vec3, p: Any, k: int) -> Vec3:
+        size = max(abs(w[0]), abs(w[1]), abs(w[2]))
+        h = ANGLE * (size if size > 0.0 else 1.0)
+        a, b = seen(t, q, rate(w, k, -2.0 * h), p), seen(t, q, rate(w, k, -h), p)
+        return slope(a, b, seen(t, q, rate(w, k, h), p), seen(t, q, rate(w, k, 2.0 * h), p), h)
+
+    def by_number(t: float, q: Quat, w: Vec3, p: Any, i: int) -> Vec3:
+        x = scratch(count)
+        for j in range(count):
+            x[j] = p[j]
+        h = ANGLE * (abs(p[i]) if p[i] != 0.0 else 1.0)
+        x[i] = p[i] - 2.0 * h
+        a = seen(t, q, w, view(x, count))
+        x[i] = p[i] - h
+        b = seen(t, q, w, view(x, count))
+        x[i] = p[i] + h
+        c = seen(t, q, w, view(x, count))
+        x[i] = p[i] + 2.0 * h
+        return slope(a, b, c, seen(t, q, w, view(x, count)), h)
+
+    lines = [f"a{k} = by_turn(t, q, w, p, {k})" for k in range(3)]
+    out = [f"a{k}[{i}]" for i in range(3) for k in range(3)]
+    if by_rate:
+        lines += [f"b{k} = by_the_rate(t, q, w, p, {k})" for k in range(3)]
+        out += [f"b{k}[{i}]" for i in range(3) for k in range(3)]
+    lines += [f"c{k} = by_number(t, q, w, p, {i})" for k, i in enumerate(by)]
+    out += [f"c{k}[{i}]" for k in range(len(by)) for i in range(3)]
+    names = {"by_turn": by_turn, "by_the_rate": by_the_rate, "by_number": by_number}
+    return function("slopes(t, q, w, p)", [*lines, f"return ({', '.join(out)})"], names)  # type: ignore[no-any-return]

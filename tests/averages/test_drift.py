@@ -1,0 +1,271 @@
+"""Drifts beside closed forms, full runs, and what the means of free motions are by themselves."""
+
+import math
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import polhode as ph
+from polhode.averages.rates import MeanRates
+from polhode.support.arrays import Floats
+
+BODY = ph.Body([1.0, 1.4, 2.1])
+OMEGA = (0.2, 0.25, 0.9)
+EPS = 1e-5
+
+
+def damping(x: float, y: float, z: float) -> ph.LinearDamping:
+    return ph.LinearDamping((EPS * x, EPS * y, EPS * z))
+
+
+def three(x: Floats) -> tuple[float, float, float]:
+    a, b, c = x.tolist()
+    return (a, b, c)
+
+
+def state(body: ph.Body, omega: Any) -> Floats:
+    w = np.asarray(omega, float)
+    return np.append(body.moments * w, 0.5 * (body.moments * w * w).sum())
+
+
+def window(x: Floats) -> Floats:
+    """Another window than the one that the package has."""
+    weights = np.where(np.abs(x) < 1.0, np.cos(0.5 * np.pi * x) ** 12, 0.0)
+    return np.asarray(weights / weights.sum())
+
+
+def apart(d: Any, omega: Any, end: float, rows: int = 6000) -> float:
+    """The distance of a drift from a full run near its end, both seen as means, over the sizes at the start."""
+    reach = 60.0 * d.motion(end).period
+    t = np.linspace(end - 2.0 * reach, end, rows)
+    run = ph.simulate(d.body, d.torque, omega=omega, t_span=(0, end), t_eval=t, rtol=1e-9)
+    full = np.column_stack([run.spatial_momentum, run.kinetic_energy])
+    weights = window((t - end + reach) / reach)
+    return float(np.abs((weights @ full - weights @ d.path.at(t)) / d.asked.scale).max())
+
+
+@pytest.fixture(scope="module")
+def damped() -> Any:
+    return ph.drift(BODY, damping(1, 2, 0.5), omega=OMEGA, t_span=(0, 1e4))
+
+
+@pytest.mark.usefixtures("plain")
+def test_mean_rates_are_those_of_the_free_motion() -> None:
+    torque, z = ph.LinearDamping((0.1, 0.2, 0.3)), state(BODY, OMEGA)
+    rates = MeanRates(BODY, torque, np.array(torque.parameters(BODY)), 1.0, np.ones(4))
+    rates.n, rates.m = 24, 3
+    nut = ph.FreeMotion(BODY, OMEGA)
+    seen = nut.at(np.arange(40) / 40 * nut.period)
+    lost = -np.array([0.1, 0.2, 0.3]) * seen.omega
+    # The mean over the turn about L leaves the part along L, and the energy does not see that turn.
+    along = float((lost * seen.momentum).sum(axis=1).mean() / (z[:3] @ z[:3]))
+    expected = np.append(along * z[:3], (lost * seen.omega).sum(axis=1).mean())
+    assert np.allclose(rates(0.0, z), expected, rtol=1e-12, atol=1e-15)
+
+
+@pytest.mark.usefixtures("plain")
+def test_points_follow_the_nome_and_the_degree() -> None:
+    def points(omega: Any, torque: Any) -> tuple[int, int]:
+        z = state(BODY, omega)
+        rates = MeanRates(BODY, torque, np.array(torque.parameters(BODY)), 1.0, np.ones(4))
+        rates.settle_points(0.0, z, 1e-12)
+        return rates.n, rates.m
+
+    far, near = points((0.05, 0.0, 1.0), ph.LinearDamping(1e-3)), points((0.8, 0.0, 0.9 * 0.8), ph.LinearDamping(1e-3))
+    assert near[0] > far[0]
+    assert far[1] == 3  # R N is linear in R; the least number is 3
+    assert points((0.05, 0.0, 1.0), ph.GravityGradient(1e-3, (1.0, 0.5, 0.2)))[1] == 3  # u x J u is quadratic in R
+
+
+def test_symmetric_body_is_damped_as_its_closed_form_says() -> None:
+    # w3 falls as exp(-c3 t / I3) and the transverse rate as exp(-c1 t / I1), whatever the phase.
+    body, w, t = ph.Body([1, 1, 1.8]), np.array([0.5, 0.0, 0.9]), 1e5
+    d = ph.drift(body, damping(1, 1, 2), omega=w, t_span=(0, t))
+    expected = 0.5 * (0.25 * math.exp(-2 * EPS * t) + 1.8 * 0.81 * math.exp(-4 * EPS * t / 1.8))
+    assert abs(d.kinetic_energy[-1] - expected) <= d.error * d.kinetic_energy[0]
+    assert d.error < 1e-7
+    assert not d.events
+    assert d.mode[-1] == "short-axis"
+
+
+def test_error_is_below_what_is_stated(damped: Any) -> None:
+    assert apart(damped, OMEGA, 1e4) <= damped.error < 1e-6
+
+
+def test_stretches_correct_what_the_mean_misses() -> None:
+    torque = ph.ConstantBodyTorque((3e-5, -5e-5, 2e-5)) + ph.MagneticDipole(
+        moment=(4e-5, 1e-5, 7e-5), field=(0.3, -0.2, 0.9)
+    )
+    rough = ph.drift(BODY, torque, omega=OMEGA, t_span=(0, 5e3), rtol=1e-4)
+    fine = ph.drift(BODY, torque, omega=OMEGA, t_span=(0, 5e3), rtol=1e-6)
+    assert fine.corrected
+    assert not rough.corrected
+    error = apart(fine, OMEGA, 5e3)
+    assert error <= fine.error
+    assert fine.error < 0.2 * rough.error
+    assert apart(rough, OMEGA, 5e3) > 3.0 * error  # so that the correction is one
+    assert len(fine.stretches) > len(rough.stretches)
+
+
+def test_both_sides_of_the_separatrix() -> None:
+    d = ph.drift(BODY, damping(0.2, 1, 3), omega=(0.5, 0, 0.9), t_span=(0, 2.5e5), beyond="both", rtol=1e-3)
+    assert d.path.ended
+    event = d.events[-1]
+    assert event.kind == "separatrix"
+    assert [b.probability for b in d.branches] == [0.5, 0.5]  # damping does not tell the ends of an axis apart
+    assert {b.drift.side for b in d.branches} == {1.0, -1.0}
+    assert {b.drift.mode[-1] for b in d.branches} == {"long-axis"}
+    assert "separatrix" in str(d)
+    run = ph.simulate(
+        BODY, d.torque, omega=(0.5, 0, 0.9), t_span=(0, 1.02 * event.t), rtol=1e-7,
+        t_eval=np.linspace(0.98, 1.02, 8001) * event.t,
+    )  # fmt: skip
+    momentum = (run.momentum**2).sum(axis=1)
+    crossed = run.t[np.argmax(momentum < 2.0 * run.kinetic_energy * BODY.moments[1])]
+    assert abs(crossed - event.t) < 20.0 * d.motion(0.9 * event.t).period  # periods are longest at the separatrix
+    with pytest.raises(ph.DriftImpossible, match="separatrix"):
+        d.resume(3e5)
+
+
+def test_files_hold_the_whole_drift(damped: Any, here: Path) -> None:
+    damped.save("d.nc")
+    again = ph.load("d.nc")
+    assert np.array_equal(again.path.at(1234.5), damped.path.at(1234.5))
+    assert (again.error, str(again), again.t.tolist()) == (damped.error, str(damped), damped.t.tolist())
+    assert again.to_xarray().kinetic_energy.attrs["units"] == "J"
+    further = again.resume(1.5e4)
+    whole = ph.drift(BODY, damping(1, 2, 0.5), omega=OMEGA, t_span=(0, 1.5e4))
+    difference = np.abs(further.path.at(1.4e4) - whole.path.at(1.4e4)) / whole.asked.scale
+    assert difference.max() <= further.error + whole.error
+    assert further.t[0] == 0.0
+    assert further.t_last == 1.5e4
+    assert len(further.stretches) == 2 * len(damped.stretches)
+    with pytest.raises(ValueError, match="beyond the last time"):
+        further.resume(1e4)
+
+
+def test_motion_has_the_mean_values(damped: Any) -> None:
+    L, T = damped.at(5e3)
+    for psi, phi in ((0.0, 0.0), (1.0, 2.0)):
+        motion = damped.motion(5e3, psi, phi)
+        assert np.allclose(motion.angular_momentum, L, atol=1e-14)
+        assert motion.kinetic_energy == pytest.approx(T, rel=1e-13)
+    later = damped.motion(5e3).at(5e3 + damped.motion(5e3).period * 0.25).omega
+    assert np.allclose(damped.motion(5e3, psi=0.5 * math.pi).at(5e3).omega, later, atol=1e-12)
+    run = damped.simulate(5e3, 20.0)
+    assert run.t[0] == 5e3
+    assert run.kinetic_energy[0] == pytest.approx(T, rel=1e-13)
+    assert damped.observed_periods().psi[0] == pytest.approx(ph.FreeMotion(BODY, OMEGA).period, rel=1e-3)
+    with pytest.raises(ValueError, match="known from t = 0"):
+        damped.at(2e4)
+
+
+def test_many_bodies_are_like_one_each(damped: Any) -> None:
+    rates = np.array([OMEGA, (0.0, 1.0, 1e-7), (0.1, 0.2, 1.0)])
+    many = ph.drift(BODY, damping(1, 2, 0.5), omega=rates, t_span=(0, 1e4), workers=2)
+    assert list(many.failed) == [1]
+    assert "separatrix" in many.failed[1]
+    assert np.array_equal(many[0].path.z, damped.path.z)
+    assert many[2].torque is damped.torque or many[2].torque == damped.torque
+    momenta, energies = many.at(1e4)
+    assert momenta.shape == (3, 3)
+    assert np.isnan(energies).tolist() == [False, True, False]
+    with pytest.raises(ph.DriftImpossible, match="body 1"):
+        many[1]
+    with pytest.raises(ValueError, match="omega 3, attitude 2"):
+        ph.drift(BODY, damping(1, 1, 1), omega=rates, attitude=np.eye(4)[:2], t_span=(0, 1e4))
+
+
+REFUSED: dict[str, tuple[dict[str, Any], str]] = {
+    "free": ({"torque": ph.Free()}, "nothing drifts"),
+    "at rest": ({"omega": (0, 0, 0)}, "at rest"),
+    "sphere": ({"body": ph.Body([1, 1, 1])}, "three equal moments"),
+    "gyrostat": ({"body": ph.Body([1, 1.4, 2.1], rotor=(0, 0, 1))}, "without a rotor"),
+    "jump": ({"torque": damping(1, 1, 1).during(0.0, 1e3)}, "jumps at t = 1000 s"),
+    "carried": ({"torque": ph.Damper(spin_axis=(0, 0, 1), inertia=0.01, viscous=0.1)}, "carries numbers"),
+}
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_what_averages_cannot_do_is_refused(name: str) -> None:
+    changed, why = REFUSED[name]
+    given: dict[str, Any] = {"body": BODY, "torque": damping(1, 1, 1), "omega": OMEGA, "t_span": (0, 1e5)} | changed
+    body, torque = given.pop("body"), given.pop("torque")
+    with pytest.raises(ph.DriftImpossible, match=why):
+        ph.drift(body, torque, **given)
+
+
+def test_bounds_of_averages_are_in_the_message() -> None:
+    with pytest.raises(ph.DriftImpossible, match=r"the span is .* periods .* averages take 400 at least"):
+        ph.drift(BODY, damping(1, 1, 1), omega=OMEGA, t_span=(0, 100))
+    with pytest.raises(ph.DriftImpossible, match=r"averages hold up to 0.1"):
+        ph.drift(BODY, ph.LinearDamping(0.1), omega=OMEGA, t_span=(0, 1e5))
+    with pytest.raises(ph.DriftImpossible, match="from the separatrix"):
+        ph.drift(BODY, damping(1, 1, 1), omega=(0, 1, 1e-6), t_span=(0, 1e5))
+    with pytest.raises(ValueError, match="has no orbit"):
+        ph.drift(BODY, damping(1, 1, 1), omega=OMEGA, t_span=(0, 1e5), over=("rotation", "orbit"))
+    with pytest.raises(ValueError, match="must contain 'rotation'"):
+        ph.drift(BODY, damping(1, 1, 1), omega=OMEGA, t_span=(0, 1e5), over=("orbit",))
+
+
+def test_scenarios_and_the_command(here: Path) -> None:
+    from typer.testing import CliRunner
+
+    from polhode.cli import app
+
+    Path("s.toml").write_text(
+        "[body]\nmoments = [1.0, 1.4, 2.1]\n[initial]\nomega = [0.2, 0.25, 0.9]\n[torque]\nmodel = 'LinearDamping'\n"
+        "coefficient = [1e-5, 2e-5, 0.5e-5]\n[run]\nt_span = [0.0, 1e4]\nrtol = 1e-6\n[drift]\nover = ['rotation']\n"
+    )
+    done = CliRunner().invoke(app, ["drift", "s.toml", "--json"])
+    assert done.exit_code == 0
+    assert ph.load("s.nc").error < 1e-6
+    assert "tumbles in short-axis mode" in done.output
+
+
+# --- evidence: drawn problems, long runs ---------------------------------------------------------------------------
+
+
+@pytest.mark.evidence
+@pytest.mark.parametrize("seed", range(40))
+@pytest.mark.filterwarnings("ignore::UserWarning")
+def test_drawn_problems_stay_below_the_stated_error(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    moments = np.cumsum(rng.uniform([0.5, 0.1, 0.1], [1.0, 0.4, 0.3]))
+    body = ph.Body(rng.permutation(moments), allow_unphysical=True)
+    omega = rng.normal(size=3) * 0.6
+    eps = 10 ** rng.uniform(-5.5, -4)
+    parts = [
+        ph.LinearDamping(three(eps * rng.uniform(0.2, 2, 3))),
+        ph.ConstantBodyTorque(three(eps * rng.normal(size=3))),
+        ph.MagneticDipole(moment=three(eps * rng.normal(size=3)), field=three(rng.normal(size=3))),
+    ]
+    torque = parts[seed % 3] if seed % 2 else parts[seed % 3] + parts[(seed + 1) % 3]
+    span = 500.0 * ph.FreeMotion(body, omega).period * rng.uniform(1, 4)
+    try:
+        d = ph.drift(body, torque, omega=omega, t_span=(0, span))
+    except ph.DriftImpossible:
+        return
+    if not d.path.ended:
+        assert apart(d, omega, span) <= d.error
+
+
+@pytest.mark.evidence
+@pytest.mark.filterwarnings("ignore::UserWarning")
+def test_probabilities_of_sides_are_those_of_full_runs() -> None:
+    torque = damping(2, 10, 30) + ph.ConstantBodyTorque((4e-6, 0.0, 0.0))
+    d = ph.drift(BODY, torque, omega=(0.5, 0, 0.9), t_span=(0, 3e4))
+    fates = {fate.side: fate.probability for fate in d.fates()}
+    ends, count = [], 60
+    for k in range(count):
+        start = d.motion(0.0, psi=2.0 * math.pi * (k * 0.618 % 1.0), phi=2.0 * math.pi * (k * 0.755 % 1.0)).at(0.0)
+        run = ph.simulate(
+            BODY, torque, omega=start.omega, attitude=start.quaternion, t_span=(0, 1.1 * d.t_last), rtol=1e-7,
+            t_eval=[1.1 * d.t_last],
+        )  # fmt: skip
+        ends.append(math.copysign(1.0, run.omega[-1, 0]))
+    share = ends.count(1.0) / count
+    assert 0.3 < share < 0.9  # so that there is something to be told apart: 0.61 was found beside 37 of 60
+    assert abs(share - fates.get(1.0, 0.0)) < 3.5 * math.sqrt(0.25 / count)

@@ -1,0 +1,17 @@
+"""The blocks of docs/howto/sensors.md run as they stand; those of docs/howto/changing_bodies.md in plain Python."""
+
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+DOCS = Path(__file__).parents[2] / "docs" / "howto"
+
+
+@pytest.mark.usefixtures("plain")
+@pytest.mark.parametrize("page", ["changing_bodies", "sensors"])
+def test_blocks_run(page: str) -> None:
+    names: dict[str, Any] = {}
+    for block in re.findall(r"```python\n(.*?)```", (DOCS / f"{page}.md").read_text("utf-8"), re.DOTALL):
+        exec(compile(block, f"{page}.md", "exec"), names)

@@ -1,0 +1,133 @@
+"""Check cases: what the file says is what the generator makes, and what polhode computes by other ways."""
+
+import csv
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import mpmath as mp
+import numpy as np
+import pytest
+
+import polhode as ph
+from polhode import cases
+from tests.authorities import make_cases
+
+ALL = cases.all_cases()
+FREE = [c for c in ALL if c.definition["proof"] == "theorem"]
+OTHERS = [c for c in ALL if c.definition["proof"] != "theorem"]
+
+
+def name(c: cases.Case) -> str:
+    return c.name
+
+
+def test_the_file_is_whole() -> None:
+    written = json.loads(cases.FILE.read_text("utf-8"))
+    assert written["sha256"] == cases.checksum()
+    assert written["version"] == cases.VERSION
+    assert len({c.name for c in ALL}) == len(ALL) >= 150
+    assert {c.group for c in ALL} == set(cases.GROUPS)
+    properties = cases.SCHEMA["properties"]["cases"]["items"]
+    for d in written["cases"]:
+        assert set(properties["required"]) == set(d) == set(properties["properties"])
+        assert all(len(q) == 4 and len(w) == 3 for q, w in zip(d["quaternion"], d["rate"], strict=True))
+        assert len(d["t"]) == len(d["quaternion"]) == len(d["rate"])
+
+
+@pytest.mark.parametrize(
+    "remade", ["free-generic-3", "free-one-ulp-from-separatrix-2", "damped-spring", "gyrostat-tensor"]
+)
+def test_a_case_is_made_again_to_the_last_digit(remade: str) -> None:
+    d = dict(cases.case(remade).definition)
+    assert make_cases.rows_of(d) == (d["quaternion"], d["rate"])
+    assert make_cases.tolerance(d) == d["tolerance"]
+
+
+@pytest.mark.evidence
+@pytest.mark.parametrize("case", ALL, ids=name)
+def test_every_case_is_made_again_to_the_last_digit(case: cases.Case) -> None:
+    d = dict(case.definition)
+    assert make_cases.rows_of(d) == (d["quaternion"], d["rate"])
+
+
+@pytest.mark.parametrize(
+    "case",
+    [pytest.param(c, marks=() if c.name == "damped-spring" else pytest.mark.evidence) for c in OTHERS],
+    ids=name,
+)
+def test_digits_do_not_depend_on_the_series(case: cases.Case) -> None:
+    d = dict(case.definition)
+    for rows, others in zip(make_cases.rows_of(d, 46, 52), (d["quaternion"], d["rate"]), strict=True):
+        with mp.workdps(40):
+            differences = [
+                mp.mpf(x) - mp.mpf(y) for a, b in zip(rows, others, strict=True) for x, y in zip(a, b, strict=True)
+            ]
+            size = max(abs(mp.mpf(x)) for row in rows for x in row)
+            assert max(map(abs, differences)) < 3e-30 * size
+
+
+def test_the_closed_form_is_within_a_thousandth_of_every_tolerance() -> None:
+    """1e-9 is the least tolerance; where it is greater for a long motion, it is a thousand times this error."""
+    for case in FREE:
+        s = ph.FreeMotion(case.body, case.omega, case.attitude).at(case.t)
+        errors = case.error_of(s.quaternion, s.omega)
+        assert max(a / b for a, b in zip(errors, case.tolerance, strict=True)) < 1.1e-3, (case.name, errors)
+
+
+def check_by_rtol(case: cases.Case, rtol: float) -> None:
+    span = (0.0, case.duration)
+    run = ph.simulate(
+        case.body, case.torque, omega=case.omega, attitude=case.attitude, t_span=span, t_eval=case.t, rtol=rtol
+    )
+    errors = case.error_of(run.quaternion, run.omega)
+    assert max(errors) < rtol, errors
+    assert case.accepts(run.quaternion, run.omega)
+
+
+@pytest.mark.parametrize("which", ["top-asymmetric", "gyrostat-short-axis", "orbit-wide-libration"])
+def test_polhode_meets_cases(which: str) -> None:
+    check_by_rtol(cases.case(which), 1e-9)
+
+
+@pytest.mark.evidence
+@pytest.mark.parametrize("case", OTHERS, ids=name)
+def test_polhode_meets_every_case(case: cases.Case) -> None:
+    check_by_rtol(case, 1e-9)
+
+
+def test_another_motion_is_not_accepted() -> None:
+    case = cases.case("free-wing-nut")
+    s = ph.FreeMotion(case.body, 1.0001 * case.omega, case.attitude).at(case.t)
+    assert not case.accepts(s.quaternion, s.omega)
+    assert case.accepts(-case.quaternion, case.rate)
+    with pytest.raises(ValueError, match=r"must be \(11, 4\) and \(11, 3\), a row for each"):
+        case.error_of(s.quaternion[:5], s.omega)
+
+
+def test_bad_names() -> None:
+    with pytest.raises(ValueError, match="no group 'tops' of cases: choose one of free, top"):
+        cases.all_cases("tops")
+    with pytest.raises(ValueError, match="no case 'nut': `polhode cases` lists them"):
+        cases.case("nut")
+
+
+def test_written_files(here: Path, call: Callable[..., tuple[int, str, str]]) -> None:
+    code, out, _ = call("cases", "truth")
+    assert code == 0
+    assert cases.checksum() in out
+    text = (here / "truth" / "top-fast.csv").read_text()
+    rows: list[dict[str, Any]] = list(csv.DictReader(text.splitlines()))
+    case = cases.case("top-fast")
+    assert [float(r["wx"]) for r in rows] == case.rate[:, 0].tolist()
+    assert np.array_equal([float(r["t"]) for r in rows], case.t)
+    assert len(rows[3]["qw"].lstrip("-0.")) >= 28
+    assert json.loads((here / "truth" / "schema.json").read_text())["title"] == "Check cases of rotation"
+    assert "sideways" in (here / "truth" / "README.md").read_text()
+    code, _, err = call("cases", "truth")
+    assert (code, "--force" in err) == (2, True)
+    code, out, _ = call("cases", "--group", "damped")
+    assert (code, "damped-ring" in out, "top-fast" in out) == (0, True, False)
+    code, _, err = call("cases", "--group", "dampers")
+    assert (code, "choose one of" in err) == (2, True)
