@@ -1,5 +1,6 @@
 """Everything that is decided once for a plan: the survey of all bodies, what pilots find, the parts, the canary."""
 
+import math
 import os
 import pickle
 import time
@@ -28,6 +29,8 @@ PART_BYTES = 2**28
 """The largest chunks of a part together, which a worker holds in memory."""
 TIMED_BODIES = 1024
 """The bodies by which it is measured how long one takes."""
+TRIES = 3
+"""Measurements of the time of a few bodies, of which the least counts: threads of this process may work beside them."""
 SURVEYED_BODIES = 2**18
 """The bodies that are surveyed in one call of an executor, about a tenth of a second of work."""
 
@@ -133,15 +136,19 @@ def _lead(starts: Starts, survey: Survey, batch: Batch) -> int:
 
 def _seconds_a_body(engine: PartEngine, count: int) -> float:
     """Measures the processor time of one body, without compilation."""
-    few = range(min(CANARY_BODIES, count))
-    began = time.process_time()
-    engine.run(few)
-    seconds = (time.process_time() - began) / len(few)
+    seconds = _least_seconds(engine, min(CANARY_BODIES, count))
     if count >= TIMED_BODIES and seconds * TIMED_BODIES < PART_SECONDS:
-        began = time.process_time()
-        engine.run(range(TIMED_BODIES))
-        seconds = (time.process_time() - began) / TIMED_BODIES
+        seconds = _least_seconds(engine, TIMED_BODIES)
     return seconds
+
+
+def _least_seconds(engine: PartEngine, bodies: int) -> float:
+    least = math.inf
+    for _ in range(TRIES):
+        began = time.process_time()
+        engine.run(range(bodies))
+        least = min(least, (time.process_time() - began) / bodies)
+    return least
 
 
 def _part_bodies(seconds: float, bytes_each: int) -> int:

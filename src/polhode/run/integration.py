@@ -812,8 +812,9 @@ class Integration:
             return f"check the numbers of the torque {self.problem.torque.name} and their units: one is {strongest:.3g}"
         rate = math.hypot(*self.problem.omega_start)
         turn = 0.0 if self.plan.method.variable_steps else rate * abs(self.plan.step)
-        long = f"take a shorter step: it turns the body by {turn:.2g} rad; {good_steps(rate)} suit its rate"
-        return long if turn > 1.0 else usual
+        if turn <= 1.0:
+            return usual
+        return f"take a shorter step: it turns the body by {turn:.2g} rad; {good_steps(rate)} suit its rate"
 
     def _fault(self, t: float) -> str | None:
         """Returns what the torque did wrong in the step that failed, if it did."""
