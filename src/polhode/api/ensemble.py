@@ -153,6 +153,7 @@ def asking(function: F) -> F:
         return function(*args, **arguments)
 
     call.__signature__ = shown  # type: ignore[attr-defined]
+    del call.__wrapped__  # tools that read the source would find other arguments there
     return cast(F, call)
 
 
