@@ -49,9 +49,9 @@ def simulate_system(
     system
         The bodies and their state at the start.
     forces
-        Forces and torques on the bodies: made by `pairs`, `forces` or `forces_from_pointer`, `UniformGravity`, `CentralBody`,
-        `Springs`, a torque, which then acts on every body, or a sum or list of them. Without any, bodies are free.
-        Where a torque jumps, steps end, and begin anew behind the jump.
+        Forces and torques on the bodies: what `pairs`, `forces` or `forces_from_pointer` make, `UniformGravity`,
+        `CentralBody`, `Springs`, a torque, which acts on every body, or a sum or list of them. Default: free bodies.
+        Steps end where a torque jumps.
     t_span
         Start time and end time, s. The end may lie before the start.
     step
