@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from polhode.support.interrupts import on_demand
 
-__version__ = "0.2.0"
+__version__ = "0.3.0"
 
 if TYPE_CHECKING:
     from polhode import cases as cases

@@ -30,6 +30,7 @@ from polhode.files.records import (
 from polhode.files.tables import Column, columns_of, dataframe, without_repetition, write_csv, write_parquet
 from polhode.kernels.algebra.quat import to_space as rotated
 from polhode.kernels.algebra.vec import dot
+from polhode.kernels.algebra.vector_table import tables_in
 from polhode.kernels.loop.drive import potential_of_many, torque_rows
 from polhode.kernels.ops import read_only
 from polhode.kernels.status import Status
@@ -122,7 +123,7 @@ def potentials(torque: Torque, values: Floats, t: Floats, q: Floats) -> Floats:
         with blaming_potential(torque.name):
             fill(*flat, out.reshape(-1), values.shape[1], t.size, len(out))
         return out
-    if out.size > FEW_ROWS:
+    if out.size > FEW_ROWS and not tables_in(values[0].tolist()):
         p = tuple(values.T[:, :, None])
         if (at_once := all_rows_at_once(potential, t[None, :], columns(q), p, shape)) is not None:
             return at_once

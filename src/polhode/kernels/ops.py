@@ -33,6 +33,12 @@ def smooth_between_breakpoints(f: F) -> F:
     return f
 
 
+def branches_by_parameters(f: F) -> F:
+    """Marks arithmetic that is one formula or another as a parameter is a table or a number: all rows have the same."""
+    f.__branches_by_parameters__ = True  # type: ignore[attr-defined]
+    return f
+
+
 @primitive
 def fma(a: float, b: float, c: float) -> float:
     """a b + c, rounded once when compiled. The compiler fuses nothing by itself, so that bits are always the same."""
