@@ -42,7 +42,7 @@ from polhode.run.integration import Progress, SimulationInterrupted
 from polhode.solution import Solution, read_quantities
 from polhode.support.extras import missing
 from polhode.support.interrupts import keeping
-from polhode.text.terminal import one_line
+from polhode.text.terminal import one_line, shortened
 from polhode.torques import CustomTorque, SumTorque, Torque, torque
 from polhode.torques import find as find_torque
 from polhode.torques.no_torque import Free
@@ -1227,5 +1227,4 @@ def _complaint(e: Any) -> str:
 
 def _shortened(value: Any) -> str:
     """The value as it might be written in the file."""
-    text = json.dumps(value).replace("NaN", "nan").replace("Infinity", "inf")
-    return text if len(text) <= 60 else f"{text[:56]} ..."
+    return shortened(json.dumps(value).replace("NaN", "nan").replace("Infinity", "inf"), 60)

@@ -42,6 +42,7 @@ from polhode.support.arrays import Floats, apply_by_blocks, columns, dots, to_sp
 from polhode.support.arrays import lengths as row_lengths
 from polhode.support.extras import needed
 from polhode.support.interrupts import is_from_handler
+from polhode.text.terminal import shortened
 from polhode.torques import Torque, checked
 
 if TYPE_CHECKING:
@@ -511,7 +512,7 @@ class Solution(WithAttitudes, Turning):
         rows = f"{self.t.size:,} row{'' if self.t.size == 1 else 's'}"
         return [
             ("body", repr(self.body)),
-            ("torque", _shortened(describe_torque(self.torque))),
+            ("torque", shortened(describe_torque(self.torque), 100)),
             ("method", f"{self.method}, {self.steps_in_words}"),
             ("time", f"{self.problem.t_start:.6g} to {self.t_last:.6g} s in {steps:,} steps, {rows}"),
             ("status", self.message),
@@ -1078,7 +1079,3 @@ def attributes_of(name: str) -> dict[str, str]:
         return {"long_name": f"relative change of the {what} since the start", "units": "1"}
     long_name, units = _NAMES[name]
     return {"long_name": long_name, **({"units": units} if units else {})}
-
-
-def _shortened(text: str, width: int = 100) -> str:
-    return text if len(text) <= width else f"{text[: width - 4]} ..."
