@@ -43,6 +43,7 @@ from polhode.support.arrays import Floats, apply_by_blocks, columns, dots, to_sp
 from polhode.support.arrays import lengths as row_lengths
 from polhode.support.extras import needed
 from polhode.support.interrupts import is_from_handler
+from polhode.text.terminal import shortened
 from polhode.torques import Torque, checked
 
 if TYPE_CHECKING:
@@ -334,11 +335,12 @@ class Solution(WithAttitudes, Turning):
         A part is named as in `solution.torque.parts`, or by its number from 0 on. At the time of a jump it is the
         torque after it.
         """
-        acting = self.torque if part is None else self._part(part)
+        name = None if part is None else self._name_of_part(part)
+        acting = self.torque if name is None else self.torque.parts[name]
         kernel, values = acting.torque_kernel, np.array(acting.parameters(self.body), dtype=np.float64)
         carried = self.state
-        if part is not None and acting.state_names:
-            carried = carried[:, self.torque.state_of(self._name_of_part(part))]
+        if name is not None and acting.state_names:
+            carried = carried[:, self.torque.state_of(name)]
         if self.t.size <= INTERPRETED_ROWS:
             p, states = read_only(values), carried.tolist() if acting.state_names else [()] * self.t.size
             rows = zip(self.t.tolist(), self.quaternion.tolist(), self.omega.tolist(), states, strict=True)
@@ -360,21 +362,16 @@ class Solution(WithAttitudes, Turning):
         return apply_by_blocks(block, self.t, self.quaternion, self.omega, states)
 
     def _name_of_part(self, part: str | int) -> str:
-        """The name under which a part of the torque is found."""
-        wanted = self._part(part)
-        return next(name for name, one in self.torque.parts.items() if one is wanted)
-
-    def _part(self, part: str | int) -> Torque:
-        """A part of the torque."""
+        """The name of a part of the torque, which is given by it or by its number."""
         parts = self.torque.parts
         if isinstance(part, str):
-            return parts[part] if part in parts else parts[checks.choice("part of the torque", part, parts)]
+            return part if part in parts else checks.choice("part of the torque", part, parts)
         if isinstance(part, bool) or not isinstance(part, int | np.integer) or not -len(parts) <= part < len(parts):
             raise ValueError(
                 f"part must be a name or a number from 0 to {len(parts) - 1}, not {part!r}: the parts are "
                 f"{', '.join(parts)}"
             )
-        return list(parts.values())[part]
+        return list(parts)[part]
 
     @property
     def _has_potential(self) -> bool:
@@ -415,10 +412,8 @@ class Solution(WithAttitudes, Turning):
             spatial = to_space(q_start, m_start)
             if (self.torque.conserves_energy or self.torque.turning is not None) and not self.body.changes:
                 kinetic = self._kinetic(m, self.t)
-                kinetic_start, potential_start = (
-                    float(self._kinetic(m_start, np.array([self.problem.t_start]))[0]),
-                    self._potential_at_start(),
-                )
+                kinetic_start = float(self._kinetic(m_start, np.array([self.problem.t_start]))[0])
+                potential_start = self._potential_at_start()
                 changes = (kinetic - kinetic_start) + (self.potential_energy - potential_start)
                 size, name = kinetic_start + abs(potential_start), "energy"
                 if self.torque.turning is not None:
@@ -518,7 +513,7 @@ class Solution(WithAttitudes, Turning):
         rows = f"{self.t.size:,} row{'' if self.t.size == 1 else 's'}"
         return [
             ("body", repr(self.body)),
-            ("torque", _shortened(describe_torque(self.torque))),
+            ("torque", shortened(describe_torque(self.torque), 100)),
             ("method", f"{self.method}, {self.steps_in_words}"),
             ("time", f"{self.problem.t_start:.6g} to {self.t_last:.6g} s in {steps:,} steps, {rows}"),
             ("status", self.message),
@@ -808,16 +803,12 @@ class Solution(WithAttitudes, Turning):
         table: dict[str, tuple[tuple[str, ...], Any]] = {
             "event_number": (("event",), np.repeat(np.arange(float(len(rows))), rows)),
             "event_time": (("event",), np.concatenate([e.t for e in self.events])),
-            "event_quaternion": (
-                ("event", "quaternion_component"),
-                np.concatenate([e.quaternion for e in self.events]),
-            ),
-            "event_momentum": (("event", "component"), np.concatenate([e.momentum for e in self.events])),
         }
-        if self.state_names:
-            table["event_state"] = (("event", "state_name"), np.concatenate([e.state for e in self.events]))
-        if self._has_potential:
-            table["event_potential_energy"] = (("event",), np.concatenate([e.potential_energy for e in self.events]))
+        kept: dict[str, tuple[str, ...]] = {"quaternion": ("quaternion_component",), "momentum": ("component",)}
+        kept |= {"state": ("state_name",)} if self.state_names else {}
+        kept |= {"potential_energy": ()} if self._has_potential else {}
+        for name, dimensions in kept.items():
+            table[f"event_{name}"] = (("event", *dimensions), np.concatenate([getattr(e, name) for e in self.events]))
         return table
 
     def _attributes(self) -> dict[str, Any]:
@@ -978,12 +969,8 @@ def _check_sense(s: Solution, *, verified: bool) -> None:
     for name in ("longest_step", "torque_size"):
         value = getattr(plan, name)
         check(value is None or not math.isnan(value), f"{name} = {value}")
-    for q in (
-        s.quaternion,
-        problem.quaternion_start[None, :],
-        s.last_quaternion[None, :],
-        *(e.quaternion for e in s.events),
-    ):
+    of_rows = [part.quaternion for part in (s, *s.events)]
+    for q in (problem.quaternion_start[None, :], s.last_quaternion[None, :], *of_rows):
         lengths = apply_by_blocks(row_lengths, q)
         check((np.isfinite(lengths) & (lengths > 0)).all(), "an attitude is not finite, or zero")
         check(verified or (np.abs(lengths - 1) <= UNIT_TOLERANCE).all(), "a quaternion does not have unit length")
@@ -1042,8 +1029,7 @@ def _rebuilt(contents: Contents) -> Solution:
         tuple(np.atleast_1d(a.get("memory", ())).tolist()),
         metadata=dict(json.loads(a["metadata"])),
         saved_potential=potential,
-        error_estimate=float(a["error_estimate"]) if "error_estimate" in a else None,
-        rtol=float(a["rtol"]) if "rtol" in a else None,
+        **{name: float(a[name]) for name in ("error_estimate", "rtol") if name in a},
         method_asked=read_method(a["method_asked"], False) if "method_asked" in a else None,
         torque_changed=bool(a.get("torque_changed", 0)),
     )
@@ -1094,7 +1080,3 @@ def attributes_of(name: str) -> dict[str, str]:
         return {"long_name": f"relative change of the {what} since the start", "units": "1"}
     long_name, units = _NAMES[name]
     return {"long_name": long_name, **({"units": units} if units else {})}
-
-
-def _shortened(text: str, width: int = 100) -> str:
-    return text if len(text) <= width else f"{text[: width - 4]} ..."
