@@ -1,14 +1,15 @@
 """Derivatives of residuals against variational equations, which SciPy integrates."""
 
 import numpy as np
+import pytest
 from numpy.typing import NDArray
 from scipy.integrate import solve_ivp
 from scipy.spatial.transform import Rotation
 
 import polhode as ph
 from polhode.fitting.data import measurements
-from polhode.fitting.parameters import NaturalSizes, Trial, parameters
-from polhode.fitting.residuals import Residuals, first_steps, with_turned
+from polhode.fitting.parameters import NaturalSizes, Trial, parameters, with_turned
+from polhode.fitting.residuals import Residuals, first_steps
 from polhode.fitting.trial_motions import ExactMotions
 from polhode.support.arrays import inverse, product, turn_of, vector_of
 
@@ -38,7 +39,7 @@ def sensitivities(t: NDArray[np.float64]) -> NDArray[np.float64]:
     return np.asarray(found.y[3:].T.reshape(-1, 3, 6))
 
 
-def test_differences_are_good_to_eight_digits() -> None:
+def test_derivatives_against_variational_equations() -> None:
     t = np.linspace(0.0, 100.0, 50)
     body = ph.Body(MOMENTS)
     wanted = parameters(["moments", "omega"], body, None)
@@ -46,11 +47,31 @@ def test_differences_are_good_to_eight_digits() -> None:
     trial = Trial(body, OMEGA, np.array([1.0, 0.0, 0.0, 0.0]), None)
     sizes = NaturalSizes(1.1, 2.5)
     residuals = Residuals(data, wanted, trial, sizes, ExactMotions(), first_steps(wanted, trial, sizes, t))
-    made = residuals.jacobian(np.zeros(6)).reshape(50, 3, 6)
     truth = sensitivities(t)
-    error = np.abs(made - truth).max(axis=(0, 1)) / np.abs(truth).max(axis=(0, 1))
-    assert error.max() < 1e-7
-    assert residuals.evaluations <= 3 * 13
+    for made, most, motions in ((residuals.jacobian, 1e-11, 1), (residuals._differences, 1e-7, 3 * 13)):
+        residuals.evaluations = 0
+        error = np.abs(made(np.zeros(6)).reshape(50, 3, 6) - truth).max(axis=(0, 1)) / np.abs(truth).max(axis=(0, 1))
+        assert error.max() < most
+        assert residuals.evaluations <= motions
+
+
+@pytest.mark.parametrize("free", ["moments", "ratios", "inertia"])
+def test_derivatives_away_from_the_origin(free: str) -> None:
+    """Of rates and attitudes of a tilted body, at parameters that are far from those of the guess."""
+    rng = np.random.default_rng(5)
+    t = np.sort(rng.uniform(0.0, 20.0, 30))
+    body = ph.Body([[1.0, 0.1, -0.2], [0.1, 2.0, 0.3], [-0.2, 0.3, 2.5]])
+    wanted = parameters([free, "omega", "attitude"], body, None)
+    seen = {
+        "t": t, "omega": rng.normal(size=(30, 3)), "attitude": Rotation.random(30, rng), "sigma_omega": 0.1,
+        "sigma_attitude": 0.2,
+    }  # fmt: skip
+    data = measurements(seen).with_sigma(np.ones(3), np.ones(3))
+    trial, sizes = Trial(body, OMEGA, turn_of(np.array([0.3, 1.0, -0.4])), None), NaturalSizes(1.1, 2.5)
+    work = Residuals(data, wanted, trial, sizes, ExactMotions(), first_steps(wanted, trial, sizes, data.t))
+    x = 0.3 * rng.normal(size=wanted.count)
+    exact, differences = work.jacobian(x), work._differences(x)
+    assert np.abs(exact - differences).max() < 1e-7 * np.abs(exact).max()
 
 
 def test_turns_as_vectors() -> None:

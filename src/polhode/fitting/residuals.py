@@ -1,15 +1,15 @@
 """What the data differ by from a motion, in standard deviations, and how this changes with the parameters."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 
 from polhode.fitting.data import Measurements
-from polhode.fitting.parameters import NaturalSizes, Parameters, Trial
-from polhode.fitting.trial_motions import Motion
-from polhode.support.arrays import Floats, inverse, lengths, product, vector_of
+from polhode.fitting.parameters import NaturalSizes, Parameters, Trial, with_turned
+from polhode.fitting.trial_motions import ExactMotions, Motion, SteppedMotions
+from polhode.support.arrays import Floats, inverse, lengths, product, to_space, vector_of
 
 CHANGE = 1e-5
 """Differences are taken over changes of this size, of attitudes in rad and of rates relative to the largest: they err
@@ -20,7 +20,6 @@ MOST_ROUNDS = 8
 """How often steps of differences are chosen anew."""
 LARGEST_STEP = 0.5
 """The largest step of a difference, in natural sizes: what changes nothing over it is taken to have no influence."""
-Motions = Callable[[Sequence[Trial], Floats], Motion]
 
 
 @dataclass(eq=False)
@@ -32,7 +31,7 @@ class Residuals:
     parameters: Parameters
     origin: Trial
     sizes: NaturalSizes
-    motions: Motions
+    motions: ExactMotions | SteppedMotions
     steps: Floats
     """The steps of the differences, which are adapted as they are used."""
     evaluations: int = field(default=0)
@@ -91,7 +90,27 @@ class Residuals:
         return vector_of(product(self._measured, q[self._seen]))
 
     def jacobian(self, x: Floats) -> Floats:
-        """The derivatives of the residuals: central differences, all motions in one call."""
+        """The derivatives of the residuals: of free bodies in closed form, else central differences in one call."""
+        tangent = self.parameters.tangent(self.origin, x) if isinstance(self.motions, ExactMotions) else None
+        if tangent is None:
+            return self._differences(x)
+        trial = self._trial(x)
+        found = None if trial is None else self.motions.derivatives(trial, tangent, self._times)  # type: ignore[union-attr]
+        if found is None:
+            return np.zeros((self.count, x.size))
+        self.evaluations += 1
+        q, J = (values[self._rows] for values in found)
+        made = (J[:, 3:] / self._sigma_omega[..., None])[self._rates]
+        if self._seen.size:
+            apart, turns = self._apart(q)[:, None], np.swapaxes(J[self._seen, :3], 1, 2)
+            back = np.broadcast_to(inverse(q[self._seen])[:, None], (*turns.shape[:2], 4))
+            turns = to_space(back.reshape(-1, 4), turns.reshape(-1, 3)).reshape(turns.shape)  # in body axes
+            seen = np.swapaxes(with_turned(apart, turns), 1, 2) / self._sigma[..., None]
+            made = np.concatenate([made, seen.reshape(-1, x.size)])
+        made[:, ~np.isfinite(made).all(axis=0)] = 0.0
+        return made
+
+    def _differences(self, x: Floats) -> Floats:
         n = x.size
         made = np.full((self.count, n), np.nan)
         left = list(range(n))
@@ -152,13 +171,3 @@ def split(residuals: Residuals, values: Any) -> tuple[Floats, Floats]:
     """The residuals of the rates and those of the attitudes."""
     place = residuals.of_rates
     return values[place], values[place.stop :]
-
-
-def with_turned(v: Floats, change: Floats) -> Floats:
-    """The change J_r(v)^-1 of the vector v of a turn by a small turn after it, in its own axes. [sola2018]"""
-    angle = lengths(v)[..., None]
-    with np.errstate(invalid="ignore", divide="ignore"):
-        series = 1.0 / 12.0 + angle * angle / 720.0
-        factor = np.where(angle > 1e-2, (1.0 - 0.5 * angle / np.tan(0.5 * angle)) / (angle * angle), series)
-    once = np.cross(v, change)
-    return np.asarray(change + 0.5 * once + factor * np.cross(v, once))
