@@ -42,7 +42,7 @@ def tabled_density(t: float, p: Any, s: State6) -> float:
 
 
 class Air(Model):
-    """The air that a body meets on an orbit. Models of it are such."""
+    """Base class of models of the air density along an orbit."""
 
     density_kernel: ClassVar[Any]
     """The density as a plain function (`DensityKernel`), which is compiled."""
@@ -68,9 +68,9 @@ class ExponentialAir(Air):
     density: float
     """The density at `altitude`, in kg/m^3."""
     altitude: float
-    """The height above the planet's radius at which it has that density, in m."""
+    """The height above the planet's radius at which the density is `density`, in m."""
     scale_height: float
-    """The height in which it falls by the factor e, in m."""
+    """The scale height H, over which the density falls to 1/e, in m."""
     model: Literal["ExponentialAir"] = field(default="ExponentialAir", repr=False)
     """The kind of model, as scenario files name it."""
 
@@ -93,7 +93,7 @@ class ExponentialAir(Air):
 class MSIS(Air):
     """The atmosphere NRLMSIS 2.1 of the Earth, by the package pymsis, in a table along the orbit.
 
-    The indices of solar and geomagnetic activity are given here. The package would download others: that never happens.
+    The indices of solar and geomagnetic activity are given here and passed to pymsis, which then downloads none.
     """
 
     date: str

@@ -411,8 +411,11 @@ class Integration:
     made: Solution | None = None
     """What that has made."""
     nudged: PerturbedStart | None
+    """Where it begins, if not at the start of its problem."""
     otherwise: Callable[[], "Integration"]
-    """Where it begins, if not at the start of its problem, and the run in chunks if it turns out to be long."""
+    """Makes the run in chunks that takes its place if it turns out to be long."""
+    steps_are_chosen = False
+    """Whether a tolerance has chosen the steps, so that advice about them is of no use."""
     raised = "an exception"
     """What compiled code has raised, where plain Python does not: an integer that is too large, for one."""
 
@@ -779,6 +782,8 @@ class Integration:
         if status != Status.INTERRUPTED and not known and (fault := self._fault(t)):
             return f"the torque {torque} {fault} {place}"
         usual = "take a shorter step"
+        if self.steps_are_chosen:
+            usual = "name another method beside rtol (DOP853; Radau for a stiff torque), or end the run before it"
         if status == Status.STALLED:
             usual = "the torque may be infinite there: end the run before it, or try a wider tolerance or other method"
         at_fault = status not in (Status.INTERRUPTED, Status.RAISED)
@@ -792,7 +797,10 @@ class Integration:
         s = self._state()
         q, w, p, z = self._given_to_torque(t, s)
         steps = self.plan.step if not self.plan.method.variable_steps else 1e-3 * (t - self.t_begin)
-        return what_torque_does(self.problem.torque, p, t, q, w, z, math.hypot(*s.m), abs(steps))
+        remedy = "take steps shorter than that, or give rtol instead of step"
+        if self.steps_are_chosen:
+            remedy = "name method='Radau' beside rtol"
+        return what_torque_does(self.problem.torque, p, t, q, w, z, math.hypot(*s.m), abs(steps), remedy)
 
     def _remedy(self, usual: str) -> str:
         """Returns what to try, unless products of the numbers given leave the range of floats whatever the step."""
@@ -808,7 +816,7 @@ class Integration:
             return f"check the numbers of the torque {self.problem.torque.name} and their units: one is {strongest:.3g}"
         rate = math.hypot(*self.problem.omega_start)
         turn = 0.0 if self.plan.method.variable_steps else rate * abs(self.plan.step)
-        if turn <= 1.0:
+        if turn <= 1.0 or self.steps_are_chosen:
             return usual
         return f"take a shorter step: it turns the body by {turn:.2g} rad; {good_steps(rate)} suit its rate"
 

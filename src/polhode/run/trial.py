@@ -134,14 +134,14 @@ ALONG = 0.1
 """The share of a torque that must lie along the rate, or against it, to say that it drives or brakes the body."""
 
 
-OR_RTOL = ", or give rtol instead of step"
-"""What else to try, for who has not given it."""
-
-
 def what_torque_does(
-    torque: Torque, values: Floats, t: float, q: Quat, w: Vec3, z: tuple[float, ...], momentum: float, step: float
-) -> str | None:
-    """Returns what a torque does to the body within a step, in words, if it changes the whole momentum in less."""
+    torque: Torque, values: Floats, t: float, q: Quat, w: Vec3, z: tuple[float, ...], momentum: float, step: float,
+    remedy: str,
+) -> str | None:  # fmt: skip
+    """Returns what a torque does to the body within a step, in words, if it changes the whole momentum in less.
+
+    The sentence about a stiff torque ends with its `remedy`.
+    """
     size = size_or_zero(partial(torque.called, z=z), t, q, w, values)
     rate = math.hypot(*w)
     if not torque.depends & Depends.RATE or not (size * step > momentum > 0.0 and math.isfinite(rate)):
@@ -154,7 +154,7 @@ def what_torque_does(
             "the motion may end here, and no step leads beyond; if it should not, look at the sign of the torque"
         )
     if along < -ALONG:
-        return f"the torque stops the body within {within:.1g} s (it is stiff): take steps shorter than that{OR_RTOL}"
+        return f"the torque stops the body within {within:.1g} s (it is stiff): {remedy}"
     return None
 
 
