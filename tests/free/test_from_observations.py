@@ -221,7 +221,11 @@ def test_rows_in_all_arguments() -> None:
     n = 6
     ratios = rng.uniform(0.75, 0.95, (n, 2))
     modes = ["LAM", "SAM", "long-axis", "SAM", "LAM", "short-axis"]
-    given = {"phi": rng.uniform(-3, 3, n), "psi": rng.uniform(1.2, 1.5, n), "direction": rng.normal(size=(n, 3))}
+    given: dict[str, Any] = {
+        "phi": rng.uniform(-3, 3, n),
+        "psi": rng.uniform(1.2, 1.5, n),
+        "direction": rng.normal(size=(n, 3)),
+    }
     periods = rng.uniform(30.0, 40.0, n), rng.uniform(0.8, 1.0, n)
     many = FreeMotion.from_periods(ratios, *periods, modes, t0=2.0, **given)
     for k in range(n):

@@ -35,6 +35,12 @@ class Trial:
     torque: Torque | None
     axes_turn: Floats = field(default_factory=lambda: np.array([1.0, 0.0, 0.0, 0.0]))
     """How far the principal axes were turned from those of the guess, as a quaternion."""
+    p: Floats = field(default_factory=lambda: np.empty(0))
+    """The numbers of the function that is observed."""
+    bias: Floats = field(default_factory=lambda: np.zeros(3))
+    """What a gyro adds to the rates, after it scaled them."""
+    scale: Floats = field(default_factory=lambda: np.zeros(3))
+    """By what fraction it shows too much."""
 
 
 @dataclass(frozen=True)
@@ -79,6 +85,11 @@ class Block:
     def size(self) -> int:
         """The number of parameters."""
         return len(self.names)
+
+    @property
+    def moves_nothing(self) -> bool:
+        """Whether these are numbers of what observes the motion, and not of the motion."""
+        return self.kind in ("p", "gyro.bias", "gyro.scale")
 
     @property
     def is_inertia(self) -> bool:
@@ -160,6 +171,35 @@ def _with_turned_axes(trial: Trial, x: Floats) -> Trial:
     return replace(trial, body=body, axes_turn=product(turn, trial.axes_turn))
 
 
+def _of_gyro(name: str, unit: str, size: Callable[[NaturalSizes], float]) -> Callable[[Body], Block]:
+    def moved(trial: Trial, x: Floats) -> Trial:
+        return replace(trial, **{name: getattr(trial, name) + x})
+
+    return lambda _: _named(f"gyro.{name}", unit, moved, lambda trial: getattr(trial, name), size, lambda *_: {})
+
+
+def _observers(name: str, p: Floats) -> Block:
+    """All numbers of the function that is observed, or one of them."""
+    match = re.fullmatch(r"p(?:\[(\d+)\])?", name)
+    if match is None or p.size == 0 or int(match[1] or 0) >= p.size:
+        raise ValueError(
+            f"{name!r} is to be fitted, but observe has {p.size} numbers: give a guess of all of them as p="
+        )
+    chosen = [int(match[1])] if match[1] else list(range(p.size))
+
+    def moved(trial: Trial, x: Floats) -> Trial:
+        numbers = trial.p.copy()
+        numbers[chosen] += x
+        return replace(trial, p=numbers)
+
+    def scales(origin: Trial, _: NaturalSizes) -> Floats:
+        sizes = np.abs(origin.p[chosen])
+        return np.where(sizes > 0.0, sizes, math.nan)
+
+    names, slopes = tuple(f"p[{k}]" for k in chosen), lambda _: np.eye(len(chosen))
+    return Block("p", names, "", scales, moved, lambda trial: trial.p[chosen], slopes, lambda *_: {})
+
+
 PLAIN: dict[str, Callable[[Body], Block]] = {
     "moments": _moments,
     "ratios": partial(_moments, ratios=True),
@@ -177,8 +217,10 @@ PLAIN: dict[str, Callable[[Body], Block]] = {
     "attitude": lambda _: _named(
         "attitude", "rad", lambda trial, x: replace(trial, quaternion=product(turn_of(x), trial.quaternion)),
         lambda trial: np.zeros(3), lambda _: 1.0,
-        lambda _, x: {"attitude": np.linalg.inv(with_turned(np.broadcast_to(-x, (3, 3)), np.eye(3)).T)},
+        lambda _, x: {"attitude": np.asarray(np.linalg.inv(with_turned(np.tile(-x, (3, 1)), np.eye(3)).T))},
     ),
+    "gyro.bias": _of_gyro("bias", "rad s-1", lambda sizes: sizes.rate),
+    "gyro.scale": _of_gyro("scale", "1", lambda _: 1.0),
 }  # fmt: skip
 """The parameters that need no torque, by their names."""
 
@@ -219,6 +261,9 @@ def _torque_numbers(name: str, part: int | None, which: str, places: tuple[int, 
 
     slopes: Read = lambda _: np.eye(len(names))  # noqa: E731
     return Block("torque", names, "", scales, moved, lambda trial: flat(trial.torque)[chosen], slopes)
+
+
+NONE: Floats = np.empty(0)
 
 
 @dataclass(frozen=True, eq=False)
@@ -287,7 +332,7 @@ class Parameters:
         return made
 
 
-def parameters(free: Any, body: Body, torque: Torque | None) -> Parameters:
+def parameters(free: Any, body: Body, torque: Torque | None, p: Floats = NONE) -> Parameters:
     """The parameters that the user's names mean."""
     names = [free] if isinstance(free, str) else list(free)
     if not names:
@@ -299,6 +344,9 @@ def parameters(free: Any, body: Body, torque: Torque | None) -> Parameters:
             raise TypeError(f"free must hold names such as 'moments', not {name!r}")
         if name.startswith("torque"):
             blocks += _of_torque(name, torque)
+            continue
+        if name.partition("[")[0] == "p":
+            blocks.append(_observers(name, p))
             continue
         if name not in PLAIN:
             checks.choice("parameter to fit", name, [*PLAIN, *_torque_names(torque)])

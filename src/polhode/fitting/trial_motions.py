@@ -43,11 +43,12 @@ class ExactMotions:
             return _nowhere(len(trials), t)
         return found.quaternion, found.omega
 
-    def derivatives(self, trial: Trial, change: Change, t: Floats) -> tuple[Floats, Floats] | None:
-        """Attitudes, and how these, as vectors in space axes, and the rates change: (times, 6, parameters)."""
+    def derivatives(self, trial: Trial, change: Change, t: Floats) -> tuple[Floats, Floats, Floats] | None:
+        """Attitudes and rates, and how they change, attitudes by vectors in space axes: (times, 6, parameters)."""
         try:
             motion = FreeMotion(trial.body, trial.omega, trial.quaternion, t0=float(t[0]))
-            return motion.at_checked(t).quaternion, derivatives_along(motion, t, **change)
+            state = motion.at_checked(t)
+            return state.quaternion, state.omega, derivatives_along(motion, t, **change)
         except ValueError:  # moments or rates beyond the range of floats
             return None
 

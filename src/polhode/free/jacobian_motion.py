@@ -105,7 +105,7 @@ def derivatives_along(motion: FreeMotion, times: Floats, inertia: Floats, omega:
     out = np.zeros((1, times.size, 6, omega.shape[1]))
     _fill(motion, times, variations, np.arange(omega.shape[1], dtype=np.float64), out)
     out[0, :, :3] += attitude
-    return out[0]
+    return np.asarray(out[0])
 
 
 def _fill(motion: FreeMotion, times: Floats, variations: Floats, columns: Floats, out: Floats) -> None:
