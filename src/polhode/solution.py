@@ -338,16 +338,16 @@ class Solution(WithAttitudes, Turning):
         name = None if part is None else self._name_of_part(part)
         acting = self.torque if name is None else self.torque.parts[name]
         kernel, values = acting.torque_kernel, np.array(acting.parameters(self.body), dtype=np.float64)
-        carried = self.state
-        if name is not None and acting.state_names:
-            carried = carried[:, self.torque.state_of(name)]
+        carried, count = self.state, len(acting.state_names) + len(acting.reads)
+        if name is not None:
+            carried = carried[:, self.torque.seen_by(name)]
         if self.t.size <= INTERPRETED_ROWS:
-            p, states = read_only(values), carried.tolist() if acting.state_names else [()] * self.t.size
+            p, states = read_only(values), carried.tolist() if count else [()] * self.t.size
             rows = zip(self.t.tolist(), self.quaternion.tolist(), self.omega.tolist(), states, strict=True)
             found = [acting.called(t, tuple(q), tuple(w), p, tuple(z)) for t, q, w, z in rows]
             return np.array(found, dtype=np.float64).reshape(-1, 3)
-        count = len(acting.state_names)
-        fill = program(torque_rows(kernel, count), "ppppppii", what=f"the torque {acting.name}")
+        rows_of = torque_rows(kernel, count, pair=bool(acting.state_names))
+        fill = program(rows_of, "ppppppii", what=f"the torque {acting.name}")
 
         def block(t: Floats, q: Floats, w: Floats, z: Floats) -> Floats:
             out = np.empty((t.size, 3))

@@ -68,7 +68,7 @@ def size_at_start(
                 raise
             told = f"{problem}{_remedy(problem, own)}"
             raise ValueError(f"the torque {name} raised {type(problem).__name__} at t = {t:g}: {told}") from problem
-        size = size_of(name, n if not carried else _torque_of_pair(name, n, part.state_names, t), t)
+        size = size_of(name, _torque_of_pair(name, n, part.state_names, t) if part.state_names else n, t)
         if part.potential_kernel is not None:
             _try_potential(name, part.potential_kernel, own, t_seen, q)
         if part is torque:

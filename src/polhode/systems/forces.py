@@ -25,7 +25,7 @@ from polhode.run.step_warnings import levels_of_polhode
 from polhode.support import checks
 from polhode.support.arrays import Floats, lengths
 from polhode.systems.system import System
-from polhode.torques import Torque
+from polhode.torques import Torque, checked
 
 ENERGY_SIGNATURE = "ppppppii"
 CHECKED_ERROR = 1e-5
@@ -723,7 +723,7 @@ class TorqueOnEach(Forces):
 
     def __init__(self, torque: Torque, window: tuple[float, float] = (-math.inf, math.inf)) -> None:
         """Takes the open interval in which the torque is asked: jumps at its ends belong to neither side."""
-        if torque.depends & Depends.RATE:
+        if checked(torque).depends & Depends.RATE:
             raise ValueError(f"forces on systems depend on positions, attitudes and time; {torque.name} needs the rate")
         if torque.state_names:
             raise ValueError(
