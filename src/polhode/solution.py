@@ -42,7 +42,7 @@ from polhode.support import checks
 from polhode.support.arrays import Floats, apply_by_blocks, columns, dots, to_space
 from polhode.support.arrays import lengths as row_lengths
 from polhode.support.extras import needed
-from polhode.support.interrupts import is_from_handler
+from polhode.support.interrupts import attempted, is_from_handler
 from polhode.text.terminal import shortened
 from polhode.torques import Torque, checked
 
@@ -540,11 +540,8 @@ class Solution(WithAttitudes, Turning):
         elif torque.axis is not None:
             changes["axial momentum"] = abs(dot(moved, torque.axis)) / size
         if (torque.conserves_energy or torque.turning is not None) and not self.body.changes:
-            try:
-                v = self._potential(np.array([problem.t_start, self.t[-1]]), q)
-            except Exception as raised:  # the potential is the user's code
-                if is_from_handler(raised):
-                    raise
+            v = attempted(lambda: self._potential(np.array([problem.t_start, self.t[-1]]), q), None)
+            if v is None:
                 return "", 0.0
             k, turning = self._kinetic(m, self.t), torque.turning or (0.0, 0.0, 0.0)
             size = max(k[0] + abs(v[0]) + abs(dot(first, turning)), k[1]) or 1.0

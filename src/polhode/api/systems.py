@@ -15,7 +15,7 @@ from polhode.run.integration import Progress
 from polhode.run.step_warnings import say_steps_are_long
 from polhode.support import checks
 from polhode.support.arrays import lengths
-from polhode.support.interrupts import is_from_handler
+from polhode.support.interrupts import attempted
 from polhode.systems.events import StretchedRun, happened_at_end, listed_events
 from polhode.systems.files import UnknownForces
 from polhode.systems.forces import Pairs, checked_forces
@@ -130,12 +130,7 @@ def _energy_drift(made: SystemSolution) -> float:
     """Returns the relative change of the energy in the last row; 0 if it is not conserved, or not known."""
     rows = {name: getattr(made, name)[-1:] for name in ("t", "position", "quaternion", "velocity", "momentum")}
     end = made.having(**rows, saved_potential=None)
-    try:
-        change = float(end.invariant_errors.get("energy", np.zeros(1))[0])
-    except Exception as problem:  # the potential is the user's code
-        if is_from_handler(problem):
-            raise
-        return 0.0
+    change = attempted(lambda: float(end.invariant_errors.get("energy", np.zeros(1))[0]), 0.0)
     return change if math.isfinite(change) else 0.0
 
 

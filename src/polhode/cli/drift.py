@@ -8,7 +8,7 @@ from typing import Annotated, Any
 import typer
 
 from polhode.cli._app import app
-from polhode.cli._files import keep, keep_picture, unwritable
+from polhode.cli._files import check_writable, keep, keep_picture
 from polhode.cli._signals import stopped_by_signals
 from polhode.cli._terminal import FAILED, INTERRUPTED, echo_json, say, stop
 from polhode.cli.run import TRUST_HELP
@@ -39,9 +39,8 @@ def drift(
     try:
         given = load_scenario(scenario, trust=trust)
         file = out or Path(given.file).with_suffix(".nc")
-        for place, option in ((file, "--out"), (plot, "--plot")):
-            if place is not None and (problem := unwritable(place, force, option)):
-                stop(problem)
+        check_writable(file, force=force)
+        check_writable(plot, force=force, option="--plot")
         found = given.drift()
     except OSError as why:
         stop(f"{why.filename or scenario}: {why.strerror or why}")

@@ -13,11 +13,11 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
-from typing import Any, NamedTuple, cast
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from polhode.attitudes import WithAttitudes
+from polhode.attitudes import WithAttitudes, euler, quaternion_from_euler
 from polhode.files.atomic import AnyPath
 from polhode.files.ccsds_text import DataLine, KeywordLine, Message, MessageBlock, as_number
 from polhode.files.ccsds_text import read as read_text
@@ -169,13 +169,6 @@ def _sequence(message: Message, found: KeywordLine) -> str:
     return axes
 
 
-def _from_angles(axes: str, angles: Floats) -> Floats:
-    """Quaternions of turns about three axes, each a row of angles in rad."""
-    from scipy.spatial.transform import Rotation
-
-    return np.atleast_2d(Rotation.from_euler(axes, angles).as_quat(scalar_first=True))
-
-
 def _rate_of_angles(axes: str, angles: Floats, rates: Floats) -> Floats:
     """The angular velocity in the final axes, from the derivatives of the angles of a sequence."""
     from scipy.spatial.transform import Rotation
@@ -200,7 +193,7 @@ def _spun(values: Floats, kind: str) -> tuple[Floats, Floats]:
     """
     radians = np.radians(values)
     angles = np.column_stack([radians[:, 0] + math.pi / 2, math.pi / 2 - radians[:, 1], radians[:, 2]])
-    q = _from_angles("ZXZ", angles)
+    q = quaternion_from_euler("ZXZ", angles)
     w = np.zeros((len(values), 3))
     w[:, 2] = radians[:, 3]
     if kind == "SPIN/NUTATION":
@@ -404,8 +397,6 @@ def _states(
     frame: KeywordLine | None,
 ) -> tuple[Floats, Floats | None]:  # fmt: skip
     """Attitudes and rates of the body from rows of a file, whose columns and rates are those of a type of attitude."""
-    from scipy.spatial.transform import Rotation
-
     attitude, _, rate_kind = kind.partition("/")
     angles, w = np.zeros((len(values), 3)), None
     if attitude == "SPIN":
@@ -418,10 +409,10 @@ def _states(
         if rate_kind == "DERIVATIVE":
             return _to_body(sides, q, _rate_of_derivative(values[:, order], rates[:, order]))
         if axes:
-            angles = Rotation.from_quat(q, scalar_first=True).as_euler(cast(Any, axes))
+            angles = euler(q, axes)
     else:
         angles = np.radians(values[:, :3])
-        q, rates = _from_angles(axes, angles), values[:, 3:]
+        q, rates = quaternion_from_euler(axes, angles), values[:, 3:]
     if rate_kind == "DERIVATIVE" or (rate_kind == "RATE" and axes):
         w = _rate_of_angles(axes, angles, np.radians(rates))
     elif rates.size:
@@ -626,7 +617,7 @@ def _acm_segment(message: Message, meta: MessageBlock, block: MessageBlock) -> A
     elif attitude == "EULER_ANGLES":
         axes = _sequence(message, message.need(block, "EULER_ROT_SEQ", ", for EULER_ANGLES"))
         if rate_kind == "Q_DOT":
-            first = np.roll(_from_angles(axes, np.radians(first)), -1, axis=1)
+            first = np.roll(quaternion_from_euler(axes, np.radians(first)), -1, axis=1)
     if rate_kind == "EULER_RATE" and not axes:
         raise message.bad(block.line, "EULER_RATE belongs to EULER_ANGLES: correct ATT_TYPE or RATE_TYPE")
     name = "EULER_ANGLE" if first.shape[1] == 3 else "QUATERNION"
@@ -814,8 +805,6 @@ def _quat_part(message: Message, block: MessageBlock) -> _Part:
 
 def _euler_part(message: Message, block: MessageBlock, quat: _Part | None) -> _Part:
     """Attitude and rate from angles and their derivatives; without angles those of the quaternion are taken."""
-    from scipy.spatial.transform import Rotation
-
     sides = _sides_of(message, block, "EULER")
     axes = _sequence(message, message.need(block, "EULER_ROT_SEQ"))
     old = message.version == "1.0"
@@ -832,16 +821,16 @@ def _euler_part(message: Message, block: MessageBlock, quat: _Part | None) -> _P
     has_rates = any(key in block.fields for key in rate_keys)
     if not has_rates or any(key in block.fields for key in angle_keys):
         angles = np.radians(_row(message, block, angle_keys))
-        q = _from_angles(axes, angles)
+        q = quaternion_from_euler(axes, angles)
     elif quat is not None and quat.q is not None and quat.frames == sides.frames:
         turned = quat.q if sides.ends_in_body else inverse(quat.q)
-        angles, q = Rotation.from_quat(turned, scalar_first=True).as_euler(cast(Any, axes)), None
+        angles, q = euler(turned, axes), None
     else:
         raise message.bad(
             block.line, "the angles are missing, and there is no quaternion for the same frames: add them"
         )
     w = _rate_of_angles(axes, angles, np.radians(_row(message, block, rate_keys))) if has_rates else None
-    turned, rate = _to_body(sides, _from_angles(axes, angles), w)
+    turned, rate = _to_body(sides, quaternion_from_euler(axes, angles), w)
     return _Part(sides.frames, block.line, None if q is None else turned, rate)
 
 

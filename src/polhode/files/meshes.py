@@ -17,11 +17,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from polhode.files.atomic import AnyPath
 from polhode.files.netcdf import BadFile
 from polhode.support import checks
 from polhode.support.arrays import Floats
-
-AnyPath = str | os.PathLike[str]
 
 MOST_TRIANGLES = 200_000
 """The triangles of a mesh, at most: they take 5 MB in a page, and a phone still turns them."""

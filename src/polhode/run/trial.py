@@ -28,7 +28,7 @@ from polhode.kernels.types import (
 from polhode.methods import Method
 from polhode.problem import Problem
 from polhode.support.arrays import Floats
-from polhode.support.interrupts import faults_ignored, is_from_handler
+from polhode.support.interrupts import attempted, faults_ignored, is_from_handler
 from polhode.support.returned_numbers import no_real_number, plain_item, size_of
 from polhode.torques import CustomTorque, SumTorque, Torque
 
@@ -45,13 +45,7 @@ TRIAL_ROWS = 4
 
 def size_or_zero(kernel: UserTorque, t: float, q: Quat, w: Vec3, p: Floats) -> float:
     """Returns the size of the torque, or zero where it cannot be computed: a run that comes there will say so."""
-    try:
-        x, y, z = kernel(t, q, w, p)
-        size = math.hypot(x, y, z)
-    except Exception as problem:  # the user's code may raise anything
-        if is_from_handler(problem):
-            raise
-        return 0.0
+    size = attempted(lambda: math.hypot(*kernel(t, q, w, p)), 0.0)
     return size if math.isfinite(size) else 0.0
 
 

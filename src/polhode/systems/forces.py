@@ -525,11 +525,8 @@ class Pairs(Forces):
 
     def positions(self, system: System, x: Floats, q: Floats) -> list[tuple[int, Site, Floats, Floats]]:
         """Returns body, site, position and axis in space of all sites."""
-        from scipy.spatial.transform import Rotation
-
-        turns = Rotation.from_quat(q, scalar_first=True)
         return [
-            (i, s, x[i] + turns[i].apply(s.position), turns[i].apply(s.axis or ORIGIN))
+            (i, s, x[i] + to_space(q[i], s.position), np.array(to_space(q[i], s.axis or ORIGIN)))
             for i, own in enumerate(self.sites_of(system))
             for s in own
         ]
