@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 
 from polhode.body import Body
-from polhode.files.meshes import AnyPath, BadMesh, Mesh, read_mesh
+from polhode.files.atomic import AnyPath
+from polhode.files.meshes import BadMesh, Mesh, read_mesh
 from polhode.support import checks
 from polhode.support.arrays import Floats, to_space
 

@@ -10,17 +10,20 @@ from typing import Any
 import numpy as np
 
 from polhode.accuracy.policy import checked_tolerance
-from polhode.averages.course import DriftImpossible, Question, checked_start, first_mean
+from polhode.averages.course import Begun, DriftImpossible, Question, checked_start, first_mean, start_of
 from polhode.averages.many import drifts
-from polhode.averages.result import Drift, drift_along
+from polhode.averages.result import KEPT, Drift, drift_along
 from polhode.body import Body
 from polhode.compiler import announced_once
 from polhode.free.free_motion import FreeMotion
 from polhode.kernels.types import Depends
 from polhode.problem import Problem
 from polhode.run.binding import OnCompile
+from polhode.run.integration import SimulationInterrupted
 from polhode.support import checks
+from polhode.support.interrupts import keeping
 from polhode.torques import Torque
+from polhode.torques.no_torque import Free
 
 OVER = ("rotation", "orbit")
 IN_FULL = "run it in full with simulate(..., rtol=)"
@@ -83,6 +86,8 @@ def drift(
     ------
     DriftImpossible
         If averages do not hold for this problem; the message says why, and what to do instead.
+    SimulationInterrupted
+        After Ctrl-C. Its `solution` is the drift so far, and `resume()` of that goes on.
 
     Examples
     --------
@@ -112,7 +117,7 @@ def _drift(
 ) -> Drift:  # fmt: skip
     """The drift of one body."""
     problem = Problem.given(body, torque, omega=omega, attitude=attitude, t_span=t_span, t_eval=t_eval)
-    acting = torque
+    acting = Free() if torque is None else torque
     _refuse(problem, acting)
     period, over_orbit = _period(acting, over)
     w = problem.omega_start
@@ -127,10 +132,12 @@ def _drift(
     rates = asked.rates(side)
     seen = checked_start(asked, rates, problem.t_start, z, problem.span)
     start = FreeMotion(body, w, problem.quaternion_start, t0=problem.t_start)
-    begun = first_mean(asked, rates, start, seen)
-    found = drift_along(asked, rates, problem.t_start, begun, problem.times)
+    window = first_mean(asked, rates, start, seen)
+    begun = Begun(start_of(rates, problem.t_start, window))
+    found = drift_along(asked, rates, window, begun, problem.times)
     if beyond == "both" and found.events and found.events[-1].kind == "separatrix":
-        found = replace(found, branches=found.continued())
+        with keeping(SimulationInterrupted, lambda _: found, KEPT):
+            found = replace(found, branches=found.continued())
     return found
 
 

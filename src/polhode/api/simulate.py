@@ -251,7 +251,8 @@ def resume(
     """
     if not isinstance(solution, Solution):
         raise TypeError(
-            f"a Solution can be resumed, not {type(solution).__name__}; of an ensemble take one body: many[k]"
+            f"a Solution can be resumed, not {type(solution).__name__}; a drift goes on by its own d.resume(t_end), "
+            "and of an ensemble take one body: many[k]"
         )
     old, plan = solution.problem, solution.plan
     end = checks.number("t_end", t_end)

@@ -14,6 +14,7 @@ from polhode.averages.evolution import Correction, Path, plain_path
 from polhode.averages.rates import MeanRates, Survey
 from polhode.free.free_motion import FreeMotion
 from polhode.kernels.types import Depends
+from polhode.run.integration import SimulationInterrupted
 from polhode.support.arrays import Floats
 
 HALF_WINDOW = 20.0
@@ -60,8 +61,8 @@ class Window(NamedTuple):
 
     centre: float
     mean: Floats
-    half: float
-    """Half of its length, negative where time runs backward."""
+    half: float = 0.0
+    """Half of its length, negative where time runs backward; zero: the mean motion itself is known."""
 
 
 def half_window(rates: MeanRates, seen: Survey) -> float:
@@ -95,10 +96,13 @@ class Full:
         torque = self.rates.torque if strength == 1.0 else strength * self.rates.torque
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            run = simulate(
-                self.rates.body, torque, omega=state.omega, attitude=state.quaternion, t_span=(t0, t1), t_eval=t,
-                rtol=rtol,
-            )  # fmt: skip
+            try:
+                run = simulate(
+                    self.rates.body, torque, omega=state.omega, attitude=state.quaternion, t_span=(t0, t1), t_eval=t,
+                    rtol=rtol,
+                )  # fmt: skip
+            except SimulationInterrupted:  # a part of a stretch says nothing
+                raise KeyboardInterrupt from None
         return run.t, np.column_stack([run.spatial_momentum, run.kinetic_energy])
 
     def first_mean(self, start: FreeMotion, t0: float, direction: float, seen: Survey) -> Window:
