@@ -109,9 +109,9 @@ def _lines(shapes: Sequence[_TermShape], call: str, totals: tuple[str, ...]) -> 
         ]
         if shape.state:
             z = "".join(f"z[{i}], " for i in carried)
-            sums[0] = f"both = {shape.label(k)}(t, q, w, section(p, {own}, {shape.numbers}), ({z}))"
-            sums.insert(1, f"n{k} = triple(both[0])")
-            sums.append(f"{''.join(f'd{i}, ' for i in carried)} = derivatives(both[1], {shape.state})")
+            sums[0] = f"both{k} = {shape.label(k)}(t, q, w, section(p, {own}, {shape.numbers}), ({z}))"
+            sums.insert(1, f"n{k} = triple(both{k}[0])")
+            sums.append(f"{''.join(f'd{i}, ' for i in carried)} = derivatives(both{k}[1], {shape.state})")
         if shape.windowed:
             lines += [] if k else [f"{a} = 0.0" for a in totals]
             lines += [f"d{i} = 0.0" for i in carried]
