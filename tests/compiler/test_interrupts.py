@@ -144,10 +144,8 @@ def by_the_compiler() -> None:
 def test_a_passing_failure_is_not_kept(
     fail: Callable[[], None], seen: type[BaseException], empty_cache: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from numba.core.dispatcher import Dispatcher
-
     with monkeypatch.context() as patch:
-        patch.setattr(Dispatcher, "compile", lambda *_: fail())
+        patch.setattr(programs, "translated", lambda *_, **__: fail())
         with pytest.raises(seen):
             program(tripled, "pi", tentative=True)
     assert not list(empty_cache.glob("*"))
@@ -155,10 +153,8 @@ def test_a_passing_failure_is_not_kept(
 
 
 def test_what_the_compiler_says_is_kept(empty_cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from numba.core.dispatcher import Dispatcher
-
     with monkeypatch.context() as patch:
-        patch.setattr(Dispatcher, "compile", lambda *_: by_the_compiler())
+        patch.setattr(programs, "translated", lambda *_, **__: by_the_compiler())
         with pytest.raises(CompilationFailed):
             program(tripled, "pi", tentative=True)
     monkeypatch.setattr(programs, "_programs", {})
@@ -168,10 +164,8 @@ def test_what_the_compiler_says_is_kept(empty_cache: Path, monkeypatch: pytest.M
 
 
 def test_what_is_neither_is_kept_in_memory(empty_cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from numba.core.dispatcher import Dispatcher
-
     with monkeypatch.context() as patch:
-        patch.setattr(Dispatcher, "compile", lambda *_: [][1])
+        patch.setattr(programs, "translated", lambda *_, **__: [][1])
         with pytest.raises(CompilationFailed):
             program(tripled, "pi", tentative=True)
     with pytest.raises(CompilationFailed):

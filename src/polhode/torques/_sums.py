@@ -127,10 +127,10 @@ def _lines(shapes: Sequence[_TermShape], call: str, totals: tuple[str, ...]) -> 
         ]
         if seen := shape.seen(first):
             z = "".join(f"z[{i}], " for i in seen)
-            sums[0] = f"both = {shape.label(k)}(t, q, w, section(p, {own}, {shape.numbers}), ({z}))"
-            sums.insert(1, f"n{k} = triple({'both[0]' if shape.state else 'both'})")
+            sums[0] = f"both{k} = {shape.label(k)}(t, q, w, section(p, {own}, {shape.numbers}), ({z}))"
+            sums.insert(1, f"n{k} = triple({f'both{k}[0]' if shape.state else f'both{k}'})")
         if shape.state:
-            sums.append(f"{''.join(f'd{i}, ' for i in carried)} = derivatives(both[1], {shape.state})")
+            sums.append(f"{''.join(f'd{i}, ' for i in carried)} = derivatives(both{k}[1], {shape.state})")
         if shape.windowed:
             lines += [] if k else [f"{a} = 0.0" for a in totals]
             lines += [f"d{i} = 0.0" for i in carried]

@@ -85,7 +85,7 @@ def driver(
     """
     start, step = stepper.start, stepper.step
     enter, put, put_last, change = _passages(stepper, together)
-    corrected = enter is not None  # a constant: Numba drops the branches that are not taken before it works on them
+    corrected = enter is not None  # a constant: the compiler drops the branches that are not taken
     redone = together and corrected
     inside = STATE if corrected else 0  # numbers in front of the memory: no corrector carries numbers of a torque
     _, load_memory, store_memory = stepper.packing or packing_of(stepper.memory - inside)
