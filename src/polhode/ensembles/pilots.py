@@ -28,6 +28,7 @@ from polhode.ensembles.initial import Start, Starts
 from polhode.ensembles.levels import Foresight, Levels, ManyBodies, ToleranceTask, speeds
 from polhode.ensembles.result import Ensemble, EnsembleInterrupted, of_one
 from polhode.kernels.judge import COARSER
+from polhode.kernels.steps.despun import WORTH, slowed
 from polhode.kernels.types import Depends
 from polhode.methods import Method
 from polhode.methods import find as find_method
@@ -54,8 +55,9 @@ CROWDED = 0.05
 """The part of bodies that lanes cannot carry on, at five times the price, from which more steps are cheaper."""
 SPLITTING = "ABA1064"
 """The splitting that is tried beside collocation."""
-SPLITTING_GAIN = 3.0
-"""By how much pilots lower the cost of a splitting, over that of its first guess: 3.9 for a symmetric top at 1e-3."""
+SPLITTING_GAIN = 3.4
+"""By how much pilots lower the cost of a splitting, over that of its first guess, in units of what they do for pairs.
+Whole calls of tops and discs cost the same where it is between 3.3 and 4.4 (docs/decisions/0027)."""
 NODE_COST = 1.8
 """The cost of an evaluation in collocation over one of a splitting, with its flow of a symmetric body: 1.65 to 1.96
 were measured, in registers of four floats and of eight."""
@@ -275,6 +277,14 @@ class Pilots:
             comoving=comoving,
         )
 
+    @property
+    def despun(self) -> bool:
+        """Whether the frame that does not spin pays for most of the bodies, which are symmetric."""
+        starts, axis = self.start, self.task.problem.body.symmetry_axis
+        problems = [starts.problem(k, self.task.problem) for k in range(0, starts.count, 2)]
+        rates = [slowed(p.body.moments.tolist(), (p.momentum_start @ p.body.axes).tolist(), axis) for p in problems]
+        return sorted(turn / seen for turn, seen in rates)[len(rates) // 2] > WORTH
+
     def growth(self, pairs: Pairs) -> Growth | None:
         """Returns what pilots find about embedded pairs, if these are likely to be the cheapest."""
         c, task = self.character, self.task
@@ -285,6 +295,7 @@ class Pilots:
         if c.symmetric and not c.depends & Depends.RATE:
             rivals.append(find_method(SPLITTING))
         cheapest = min(splitting_cost(rival, c, task.rtol, rows) for rival in rivals)
+        pairs.despun = c.comoving is not None and self.despun
         return pairs.found() if SPLITTING_GAIN * price(c, task.rtol, rows) < cheapest else None
 
     def for_the_rest(self) -> Levels:
