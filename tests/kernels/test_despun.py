@@ -9,7 +9,7 @@ import pytest
 import polhode as ph
 
 PAIRS = ["TsitPap86(rtol=1e-8{})", "Verner98(rtol=1e-9{})"]
-METHODS = [*PAIRS, "GBS(rtol=1e-9{})"]
+METHODS = [*PAIRS, "GBS(rtol=1e-10{})"]
 FAST: dict[str, Any] = {
     "omega": [0.1, 0.3, 50.0],
     "attitude": [0.96, 0.28, 0.0, 0.0],

@@ -138,18 +138,18 @@ def in_lanes(view: View, *layouts: Layout) -> Attempt:
         f"h = length * {lanes(x.first)}",
         f"following = length * {lanes(x.second)}",
         f"ends = {lanes(x.stops)}",
-        "two, nothing, at, done = h + h, 0.0 * h, t + h, 0.0",
+        "two, nothing, since, done = h + h, 0.0 * h, h, 0.0",
         *(f"b{i} = r{i} = nothing" for i in parts),
         *(f"z{i} = h * k.{part}" for i, part in enumerate(PARTS)),
         f"for stop in ({', '.join(f'{n}.0' for n in stops)}):",
         "    while done < stop:",
         f"        y = {_state([f's.{part} + z{i}' for i, part in enumerate(PARTS)])}",
-        f"        g = slope(body, p, at, y, frame, at - t, 1.0 if done == {CHECKED}.0 else 0.0)",
+        f"        g = slope(body, p, t + since, y, frame, since, 1.0 if done == {CHECKED}.0 else 0.0)",
         *(f"        z{i}, b{i} = fma(two, g.{part}, b{i}), z{i}" for i, part in enumerate(PARTS)),
-        "        at, done = at + h, done + 1.0",
+        "        since, done = since + h, done + 1.0",
         f"    if stop < {total}.0:",  # where a first sequence has ended, the second begins
         "        over = ends == stop",
-        "        h, at = where(over, following, h), where(over, t, at)",
+        "        h, since = where(over, following, h), where(over, 0.0, since)",
         "        two = h + h",
         *(f"        r{i} = where(over, z{i}, r{i})" for i in parts),
         # with an Euler step back, so that its first midpoint step is Euler's
@@ -180,13 +180,13 @@ def one_by_one(view: View, layout: Layout) -> Attempt:
     ) -> State:  # fmt: skip
         """Returns the increment after n substeps; `again`: its first one is rounded as that of a lane's second."""
         two = h + h
-        before, z, at = scaled(0.0, k), scaled(h, k), t + h
+        before, z, since = scaled(0.0, k), scaled(h, k), h
         if again != 0:
             z = moved(scaled(-h, k), two, k)
         for i in range(n - 1):
-            g = slope(body, p, at, summed(s, z), frame, at - t, 1.0 if again == 0 and i == CHECKED else 0.0)
+            g = slope(body, p, t + since, summed(s, z), frame, since, 1.0 if again == 0 and i == CHECKED else 0.0)
             before, z = z, moved(before, two, g)
-            at = at + h
+            since = since + h
         return z
 
     for j, (n, m) in enumerate(zip(layout.first, layout.second, strict=True)):
