@@ -38,7 +38,7 @@ FIRST = {LOOSE: 2.0, TIGHT: 0.2}
 """The first guess at the tolerance of a step, over that of the answer."""
 STEADY_RATE = 1e-3
 """The rounding of a torque may change the rate at the start by this part of the tolerance."""
-LARGEST = 0.5
+LARGEST = 0.1
 """The loosest tolerance of a step."""
 PILOTS, MORE_PILOTS = 24, 48
 """The number of pilots; the second where they do not agree."""
@@ -80,6 +80,9 @@ ROUNDING = 4.0 * 2.0**-52
 ROUNDED = 0.1
 """Bodies whose round-off may be more than this part of the tolerance go to compensated collocation."""
 
+DESPUN_COST = 1.4
+"""What a radian costs in the frame that does not spin, over one elsewhere: by this, whole calls of tops and discs take
+as long by pairs as by splittings where prices are alike (docs/decisions/0027)."""
 FLOW_NS, EVALUATION_NS = 85.0, 4.5
 """What one exact flow takes in the prices of `accuracy.choice`, and what an evaluation takes in a lane, in ns."""
 
@@ -107,10 +110,10 @@ class Growth(NamedTuple):
     companions: tuple[Companion, ...]
 
 
-def price(c: Character, rtol: float, rows: int) -> float:
+def price(c: Character, rtol: float, rows: int, *, despun: bool) -> float:
     """Returns the cost of a body by an embedded pair, in exact flows of one body: evaluations that fill lanes."""
     a_radian = 6.0 * math.pow(2.0, -1.0 - math.log10(rtol) / 3.0)
-    rate = min(c.rate, c.comoving[0]) if c.comoving else c.rate
+    rate = min(c.rate, DESPUN_COST * c.comoving[0]) if despun and c.comoving else c.rate
     evaluations = rate * c.span * a_radian + 12.0 * LANES * max(0, rows - 2)
     return evaluations * EVALUATION_NS / FLOW_NS
 
