@@ -90,7 +90,7 @@ def test_order() -> None:
 
     def errors(h: float) -> tuple[float, float]:
         nothing = Params(np.zeros(0), (1.0, 0.0, 0.0, 0.0), (-math.inf, math.inf))
-        new, _, _ = exactly(rotor, nothing, 0.0, State(q, m), h, (0.0, 0.0, 0.0, 0.0))
+        new, _, _ = exactly(rotor, nothing, 0.0, State(q, m), h, (0.0, 0.0, 0.0, 0.0, 0.0))
         true = start.at([h])
         sign = np.sign(np.dot(new.q, true.quaternion[0]))
         off = (np.array(new.m) - true.momentum[0], sign * np.array(new.q) - true.quaternion[0])

@@ -22,6 +22,7 @@ from polhode.kernels.judge import ROUND_NUMBERS
 from polhode.kernels.one_call import AT, LANES, LOOKS, POWERS, SAVED, TABLES, Rules, answerer
 from polhode.kernels.states import STATE
 from polhode.kernels.status import OK, Status
+from polhode.kernels.steps.despun import WORTH, slowed
 from polhode.kernels.types import Depends
 from polhode.methods import Method
 from polhode.methods import find as find_method
@@ -43,11 +44,6 @@ LEAST_TOLERANCE = 1e-11
 """Smaller tolerances want compensated sums."""
 MOST_TURN = 3000.0
 """The longest motion, in radians, for which a call costs more than what another method would save."""
-MOST_SPIN = 800.0
-"""The same for a body that spins about its axis of symmetry: other methods take part in that, and make a tenth of the
-steps."""
-SPINS = 0.5
-"""A symmetric body spins if it turns about its momentum by less than this part of its rate."""
 MOST_ROWS_AT_STEPS = 501
 """Output at steps has at most so many rows."""
 TRIES = 4
@@ -73,15 +69,15 @@ def _tables() -> Floats:
     return found
 
 
-def _program(problem: Problem, name: str, on_compile: OnCompile) -> Program | None:
+def _program(problem: Problem, name: str, despun: bool, on_compile: OnCompile) -> Program | None:
     """Returns the program for a torque; None if there is none, or if evaluations are what costs."""
     torque = problem.torque
     deciding = (ById(torque.torque_kernel), name, not problem.body.aligned)
-    return _kept_program(deciding, Uncompared((problem, on_compile)))
+    return _kept_program(deciding, despun, Uncompared((problem, on_compile)))
 
 
 @lru_cache(maxsize=KEPT)
-def _kept_program(deciding: object, beside: Uncompared) -> Program | None:
+def _kept_program(deciding: object, despun: bool, beside: Uncompared) -> Program | None:
     problem, on_compile = beside.value
     torque = problem.torque
     if isinstance(torque, CustomTorque | SumTorque):  # models are quick
@@ -90,10 +86,9 @@ def _kept_program(deciding: object, beside: Uncompared) -> Program | None:
         if evaluation_cost(problem, trial) > 0.0:
             return None
     pull = torque_in_principal_axes(torque.torque_kernel, tilted=not problem.body.aligned, windowed=False)
+    made = answerer(RULES, pull, despun=despun)
     try:
-        return at_addresses(
-            program(answerer(RULES, pull), SIGNATURE, on_compile, tentative=True, what=f"{METHOD} with {torque.name}")
-        )
+        return at_addresses(program(made, SIGNATURE, on_compile, tentative=True, what=f"{METHOD} with {torque.name}"))
     except CompilationFailed:
         return None
 
@@ -127,13 +122,17 @@ def answer(problem: Problem, rtol: float, on_compile: OnCompile) -> Solution | N
     torque, body, times = problem.torque, problem.body, problem.times
     if not is_short(problem, rtol):
         return None
+    turn, seen = _rates(problem)
+    if min(turn, seen) * abs(problem.span) > MOST_TURN:
+        return None
+    despun = turn > WORTH * seen
     kernel, values = torque.torque_kernel, torque.parameters(body)
     if (name := name_now(kernel)) is None:  # in each call: what the user's function reads may have changed
         return None
     # What is kept has its body, so that no other has its id.
-    kept = _kept_kind(kernel, name, torque.depends._value_, id(body), len(values))
+    kept = _kept_kind(kernel, name, torque.depends._value_, id(body), len(values), despun)
     if not kept:
-        if (made := _program(problem, name, on_compile)) is None:
+        if (made := _program(problem, name, despun, on_compile)) is None:
             return None
         kept.append(Kind(problem, made, len(values)))
     kind = kept[0]
@@ -157,14 +156,14 @@ def answer(problem: Problem, rtol: float, on_compile: OnCompile) -> Solution | N
     if status != OK:
         return None
     seconds = time.perf_counter() - clock
-    error, n, tolerance, evaluations, _, *memory = numbers[AT.error : AT.end].tolist()
+    error, n, tolerance, evaluations, _, used, *memory = numbers[AT.error : AT.end].tolist()
     steps = int(n)
     count = rows or steps + 1
     shown: Any = np.s_[:] if times is not None or problem.every == 1 else [*range(0, steps, problem.every or 1), steps]
     t = numbers[listed : listed + count][shown].copy()
     states = numbers[out : out + STATE * count].reshape(count, STATE)[shown].copy()
     end = kind.frame.outward_one(numbers[AT.end : AT.end + STATE].copy())
-    plan = frozen(Plan, {"method": _method(tolerance), "step": problem.span})
+    plan = frozen(Plan, {"method": _method(tolerance, used > 0.0), "step": problem.span})
     stats = frozen(Stats, {"steps": steps, "nfev": int(evaluations), "seconds": seconds})
     return assemble(
         problem, plan, stats, (t, *kind.frame.outward(states, scaled=False)), (problem.t_end, *end, NO_STATE),
@@ -174,8 +173,8 @@ def answer(problem: Problem, rtol: float, on_compile: OnCompile) -> Solution | N
 
 
 @lru_cache(maxsize=128)
-def _method(tolerance: float) -> Method:
-    return find_method(METHOD).replace(rtol=tolerance)
+def _method(tolerance: float, despun: bool) -> Method:
+    return find_method(METHOD).replace(rtol=tolerance, despun=despun)
 
 
 def is_short(problem: Problem, rtol: float) -> bool:
@@ -191,12 +190,15 @@ def is_short(problem: Problem, rtol: float) -> bool:
         return False
     if torque.depends is Depends.NOTHING or torque.state_names or torque.breakpoints or torque.knots or torque.may_bend:
         return False
-    if times is not None and times.size > estimate.CHECKS:
-        return False
+    return times is None or times.size <= estimate.CHECKS
+
+
+def _rates(problem: Problem) -> tuple[float, float]:
+    """Returns how fast the body turns, plainly and in a frame that does not spin."""
+    body = problem.body
+    if body.symmetry_axis:
+        m = problem.momentum_start if body.aligned else problem.momentum_start @ body.axes
+        return slowed(body.moments.tolist(), m.tolist(), body.symmetry_axis)
     rate = problem.omega_start if problem.omega_given is None else problem.omega_given
-    turn = math.hypot(*rate.tolist()) * abs(problem.span)
-    if turn > MOST_SPIN and (axis := problem.body.symmetry_axis):
-        about_momentum = math.hypot(*problem.momentum_start.tolist()) / float(problem.body.moments[axis % 3])
-        if about_momentum * abs(problem.span) < SPINS * turn:
-            return False
-    return turn <= MOST_TURN
+    turn = math.hypot(*rate.tolist())
+    return turn, turn

@@ -390,7 +390,7 @@ def _embedded_of(
     """Returns the loop over bodies, each in a lane with steps of its own."""
     pull = principal_torque(kernel, tilted=tilted, windowed=windowed)
     kind = {"gyrostat": scales.gyrostat, "changing": scales.changing}
-    return packed_steps(scheme.value.pair, pull, values_together(values), LANES, **kind)
+    return packed_steps(scheme.value, pull, values_together(values), LANES, **kind)
 
 
 def _blames_method(problem: str) -> bool:

@@ -28,6 +28,8 @@ from polhode.support.arrays import Floats
 
 LOOSE, TIGHT = "TsitPap86", "Verner98"
 PAIRS = {LOOSE: TSITOURAS_PAPAKOSTAS_86, TIGHT: VERNER_98}
+DESPUN = "(despun=true)"
+"""What the names of methods end with in the frame that does not spin."""
 TIGHT_BELOW = 3e-8
 """The tolerance below which the pair of higher order is the cheaper one (docs/decisions/0027)."""
 LEAST_RTOL = 1e-11
@@ -36,7 +38,7 @@ FIRST = {LOOSE: 2.0, TIGHT: 0.2}
 """The first guess at the tolerance of a step, over that of the answer."""
 STEADY_RATE = 1e-3
 """The rounding of a torque may change the rate at the start by this part of the tolerance."""
-LARGEST = 0.5
+LARGEST = 0.1
 """The loosest tolerance of a step."""
 PILOTS, MORE_PILOTS = 24, 48
 """The number of pilots; the second where they do not agree."""
@@ -78,6 +80,9 @@ ROUNDING = 4.0 * 2.0**-52
 ROUNDED = 0.1
 """Bodies whose round-off may be more than this part of the tolerance go to compensated collocation."""
 
+DESPUN_COST = 1.4
+"""What a radian costs in the frame that does not spin, over one elsewhere: by this, whole calls of tops and discs take
+as long by pairs as by splittings where prices are alike (docs/decisions/0027)."""
 FLOW_NS, EVALUATION_NS = 85.0, 4.5
 """What one exact flow takes in the prices of `accuracy.choice`, and what an evaluation takes in a lane, in ns."""
 
@@ -105,10 +110,11 @@ class Growth(NamedTuple):
     companions: tuple[Companion, ...]
 
 
-def price(c: Character, rtol: float, rows: int) -> float:
+def price(c: Character, rtol: float, rows: int, *, despun: bool) -> float:
     """Returns the cost of a body by an embedded pair, in exact flows of one body: evaluations that fill lanes."""
     a_radian = 6.0 * math.pow(2.0, -1.0 - math.log10(rtol) / 3.0)
-    evaluations = c.turn * a_radian + 12.0 * LANES * max(0, rows - 2)
+    rate = min(c.rate, DESPUN_COST * c.comoving[0]) if despun and c.comoving else c.rate
+    evaluations = rate * c.span * a_radian + 12.0 * LANES * max(0, rows - 2)
     return evaluations * EVALUATION_NS / FLOW_NS
 
 
@@ -133,6 +139,8 @@ class Pairs:
 
     def __init__(self, task: ToleranceTask) -> None:
         self.task = task
+        self.despun = False
+        """Whether they are seen from a frame that does not spin."""
         self.like: dict[str, Batch] = {}
 
     def batch(self, name: str, tolerance: float, least: float = STEPS) -> Batch:
@@ -144,11 +152,17 @@ class Pairs:
         made.most_steps = task.most_steps
         return made
 
+    def seen(self, name: str) -> str:
+        """Returns the name of a method in the frame that suits the bodies."""
+        return name + DESPUN if self.despun else name
+
     def found(self) -> Growth | None:
         """Lets pilots find the tolerance of a step; None: pairs do not suit, and others are to try."""
         rtol = self.task.rtol
         name = LOOSE if rtol > TIGHT_BELOW else TIGHT
-        pilots = _Pilots(self, PILOTS, name, _rounded(FIRST[name] * rtol))
+        first = FIRST[name] * rtol
+        name = self.seen(name)
+        pilots = _Pilots(self, PILOTS, name, _rounded(first))
         if pilots.tight is None:
             return None
         for tries in range(1, MOST_TRIES + 1):
@@ -203,8 +217,9 @@ class _Pilots:
         """Returns what is found about all bodies: the least growth, and what companions foresee."""
         looser = [(self.name, more * self.tolerance) for more in LOOSER]
         if self.steady:
-            watching = FIRST[LOOSE] * max(WATCHING, 8.0 * rtol) * self.tolerance / (FIRST[self.name] * rtol)
-            looser = [(LOOSE, watching)]
+            first = FIRST[self.name.removesuffix(DESPUN)]
+            watching = FIRST[LOOSE] * max(WATCHING, 8.0 * rtol) * self.tolerance / (first * rtol)
+            looser = [(self.pairs.seen(LOOSE), watching)]
         usual, companions = float(np.median(self.growth)), list[Companion]()
         foreseen = np.full(self.start.count, self.growth.max() if self.steady else usual)
         known = np.zeros(self.start.count, dtype=bool)
@@ -286,7 +301,8 @@ class PairedBodies:
         """Runs some bodies with tolerances of their own."""
         part = self.part if which.size == self.part.count else self.part.some(which)
         batch, best = self.pairs.batch(self.growth.method, self.growth.tolerance), self.best
-        tolerances = np.array([self._tolerance(k) for k in level.tolist()])
+        levels, place = np.unique(level, return_inverse=True)
+        tolerances = np.array([self._tolerance(k) for k in levels.tolist()])[place]
         try:
             made = run_batch(batch, part, best.report(batch, part, self.progress), messages=0, tolerances=tolerances)
         except BaseException as problem:
@@ -362,5 +378,5 @@ def _fastest(made: Ensemble) -> Floats:
 
 def _power(name: str) -> float:
     """Returns by which power of the error the tolerance of a step is to fall."""
-    order: int = PAIRS[name].order
+    order: int = PAIRS[name.removesuffix(DESPUN)].order
     return (order + 1.0) / (order + 2.0)

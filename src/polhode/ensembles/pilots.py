@@ -28,6 +28,7 @@ from polhode.ensembles.initial import Start, Starts
 from polhode.ensembles.levels import Foresight, Levels, ManyBodies, ToleranceTask, speeds
 from polhode.ensembles.result import Ensemble, EnsembleInterrupted, of_one
 from polhode.kernels.judge import COARSER
+from polhode.kernels.steps.despun import WORTH, slowed
 from polhode.kernels.types import Depends
 from polhode.methods import Method
 from polhode.methods import find as find_method
@@ -275,6 +276,14 @@ class Pilots:
             comoving=comoving,
         )
 
+    @property
+    def despun(self) -> bool:
+        """Whether the frame that does not spin pays for most of the bodies, which are symmetric."""
+        starts, axis = self.start, self.task.problem.body.symmetry_axis
+        problems = [starts.problem(k, self.task.problem) for k in range(0, starts.count, 2)]
+        rates = [slowed(p.body.moments.tolist(), (p.momentum_start @ p.body.axes).tolist(), axis) for p in problems]
+        return sorted(turn / seen for turn, seen in rates)[len(rates) // 2] > WORTH
+
     def growth(self, pairs: Pairs) -> Growth | None:
         """Returns what pilots find about embedded pairs, if these are likely to be the cheapest."""
         c, task = self.character, self.task
@@ -285,7 +294,8 @@ class Pilots:
         if c.symmetric and not c.depends & Depends.RATE:
             rivals.append(find_method(SPLITTING))
         cheapest = min(splitting_cost(rival, c, task.rtol, rows) for rival in rivals)
-        return pairs.found() if SPLITTING_GAIN * price(c, task.rtol, rows) < cheapest else None
+        pairs.despun = c.comoving is not None and self.despun
+        return pairs.found() if SPLITTING_GAIN * price(c, task.rtol, rows, despun=pairs.despun) < cheapest else None
 
     def for_the_rest(self) -> Levels:
         """Returns the levels of compensated collocation, for bodies that embedded pairs leave over: their errors grow.

@@ -35,8 +35,9 @@ from polhode.kernels.ops import (
     view,
     where,
 )
-from polhode.kernels.states import STATE, load_state, moved, slope_of, sound, store_state
+from polhode.kernels.states import STATE, load_state, moved, sound, store_state
 from polhode.kernels.status import ALONE, OK, STALLED
+from polhode.kernels.steps.despun import View, left, view_of
 from polhode.kernels.steps.tableaux import (
     TSITOURAS_PAPAKOSTAS,
     TSITOURAS_PAPAKOSTAS_SIXTH,
@@ -52,9 +53,10 @@ SHRINK, GROW = 0.2, 4.0
 """The bounds of a change of the length from one attempt to the next."""
 FIRST_TURN = 0.3
 """The turn of the first attempt, in radians."""
-MEMORY = 6
+MEMORY = 7
 """Numbers of the memory: length made, length to try next, greatest squared rate so far, sum of the errors of all steps,
-attempts that the next step has failed in, evaluations."""
+attempts that the next step has failed in, for how many steps the spin may be left out (`View.asked`; 0: to be found),
+evaluations."""
 FASTEST, SUM_OF_ERRORS = 2, 3
 """The places of that squared rate and of that sum in the memory."""
 TOLERANCE = 12
@@ -86,6 +88,8 @@ class Listed(NamedTuple):
     weight: Any
     time: Any
     """The times of the stages."""
+    checked: int
+    """The stage that tells most in the error."""
 
 
 def listed_of(pair: Pair) -> Listed:
@@ -97,17 +101,18 @@ def listed_of(pair: Pair) -> Listed:
         place += [STATE * j for j, w in enumerate(row) if w != 0]
         weight += [float(w) for w in row if w != 0]
         first.append(len(place))
-    return Listed(np.array(first), np.array(place), np.array(weight), np.array([float(sum(row)) for row in stages]))
+    times, sizes = [float(sum(row)) for row in stages], [abs(float(w)) for w in error]
+    return Listed(np.array(first), np.array(place), np.array(weight), np.array(times), sizes.index(max(sizes)))
 
 
 @lru_cache(maxsize=128)
-def attempt_of(pair: Pair, pull: Pull) -> Callable[..., tuple[State, Any, Any]]:
-    """Returns `attempt(body, p, t, s, h, fastest, k) -> (new state, squared error, greatest squared rate)`.
+def attempt_of(pair: Pair, seen_from: View) -> Callable[..., tuple[State, Any, Any]]:
+    """Returns `attempt(body, p, t, s, h, fastest, blind, k) -> (new state, squared error, greatest squared rate)`.
 
     `k` has room for the slopes. The error is that of attitude, in radians, and rate, relative to the greatest so far.
     """
-    first, place, weight, time = listed_of(pair)
-    stages, slope = len(time), slope_of(pull)
+    first, place, weight, time, checked = listed_of(pair)
+    stages, begun, slope, ended = len(time), seen_from.begun, seen_from.slope, seen_from.ended
 
     def mixed(k: Any, row: int, zero: Any) -> State:
         """Returns the sum of slopes with the weights of a row."""
@@ -118,16 +123,19 @@ def attempt_of(pair: Pair, pull: Pull) -> Callable[..., tuple[State, Any, Any]]:
             a4, a5, a6 = fma(w, k[j + 4], a4), fma(w, k[j + 5], a5), fma(w, k[j + 6], a6)
         return State((a0, a1, a2, a3), (a4, a5, a6))
 
-    def attempt(body: Inertia, p: Params, t: Any, s: State, h: Any, fastest: Any, k: Any) -> tuple[State, Any, Any]:
-        zero = 0.0 * h
+    def attempt(
+        body: Inertia, p: Params, t: Any, s: State, h: Any, fastest: Any, blind: Any, k: Any
+    ) -> tuple[State, Any, Any]:  # fmt: skip
+        zero, frame = 0.0 * h, begun(body, s, blind)
         for i in range(stages):
-            store_state(k, STATE * i, slope(body, p, t + time[i] * h, moved(s, h, mixed(k, i, zero))))
+            since, there = time[i] * h, moved(s, h, mixed(k, i, zero))
+            store_state(k, STATE * i, slope(body, p, t + since, there, frame, since, 1.0 if i == checked else 0.0))
         new, e = moved(s, h, mixed(k, stages, zero)), mixed(k, stages + 1, zero)
         now = body_at(body, p, t + h)
         w, dw = rate_of(now, new.m), times(e.m, now.inverse)
         fastest = max(fastest, dot(w, w))
         error = (h * h) * (4.0 * norm2(e.q) + dot(dw, dw) / max(fastest, 1e-300))
-        return State(normalised(new.q), new.m), error, fastest
+        return ended(State(normalised(new.q), new.m), frame, h), error, fastest
 
     return attempt
 
@@ -161,6 +169,8 @@ class Embedded(NamedTuple):
     """The scheme of a pair. Its steps are as long as the tolerance, `Params.tuning`, allows, but at most h."""
 
     pair: Pair
+    despun: bool = False
+    """Whether symmetric bodies are seen from a frame that does not spin (`kernels/steps/despun.py`)."""
 
     @property
     def ignores_scales(self) -> bool:
@@ -169,25 +179,32 @@ class Embedded(NamedTuple):
 
     def bind(self, pull: Pull, depends: Depends, scales: Scales | None = None) -> BoundStep:
         """Binds the step to its torque; `MEMORY` says what its memory has."""
-        attempt, judged = attempt_of(self.pair, pull), judged_by(self.pair)
+        seen_from = view_of(pull, despun=self.despun and not (scales is not None and scales.changing))
+        attempt, judged = attempt_of(self.pair, seen_from), judged_by(self.pair)
+        asked, by_asking = seen_from.asked, seen_from.evaluations
         stages = len(self.pair.tableau.stages)
         numbers, each = STATE * stages, float(stages)
 
         def step(body: Inertia, p: Params, t: float, s: State, h: float, memory: Any) -> tuple[State, Any, int]:
             k = scratch(numbers)
-            allowed, following, before, spent = p.tuning[0] * p.tuning[0], memory[1], memory[4], memory[5]
+            allowed, following, before, spent = p.tuning[0] * p.tuning[0], memory[1], memory[4], memory[6]
+            blind = memory[5]
+            if blind == 0.0:
+                blind, spent = asked(body, p, t, s), spent + by_asking
             for tries in range(MOST_ATTEMPTS):
                 length = copysign(min(following, abs(h)), h)
-                new, error, fastest = attempt(body, p, t, s, length, memory[2], k)
+                new, error, fastest = attempt(body, p, t, s, length, memory[2], blind, k)
                 spent += each
                 following = judged(error, allowed, length, following, before + tries > 0.0)
                 if error <= allowed:
-                    return new, (length, following, fastest, memory[3] + sqrt(error), 0.0, spent), OK
-            return s, (memory[0], following, memory[2], memory[3], 0.0, spent), STALLED
+                    blind = left(blind, before + tries > 0.0)
+                    return new, (length, following, fastest, memory[3] + sqrt(error), 0.0, blind, spent), OK
+            return s, (memory[0], following, memory[2], memory[3], 0.0, blind, spent), STALLED
 
         def exactly(body: Inertia, p: Params, t: float, s: State, h: float, memory: Any) -> tuple[State, Any, int]:
-            new, _, _ = attempt(body, p, t, s, h, memory[2], scratch(numbers))
-            return new, (h, memory[1], memory[2], memory[3], memory[4], memory[5] + each), OK
+            blind = memory[5] if memory[5] != 0.0 else asked(body, p, t, s)
+            new, _, _ = attempt(body, p, t, s, h, memory[2], blind, scratch(numbers))
+            return new, (h, memory[1], memory[2], memory[3], memory[4], memory[5], memory[6] + each), OK
 
         return BoundStep(_start, step, MEMORY, 0, None, exactly, _again, limited=True)
 
@@ -202,20 +219,20 @@ load_memory, store_memory = tuple_of(MEMORY), writer_of(MEMORY)
 def _start(body: Inertia, p: Params, t: float, s: State) -> tuple[float, ...]:
     w = rate_of(body_at(body, p, t), s.m)
     w2 = dot(w, w)
-    return (0.0, FIRST_TURN / sqrt(max(w2, 1e-300)), w2, 0.0, 0.0, 0.0)
+    return (0.0, FIRST_TURN / sqrt(max(w2, 1e-300)), w2, 0.0, 0.0, 0.0, 0.0)
 
 
 def _again(body: Inertia, p: Params, t: float, s: State, memory: Any) -> tuple[float, ...]:
     """Returns the memory with which steps begin anew beyond a jump of the torque; the greatest rate is that so far."""
     following = memory[1] if memory[1] > 0.0 else FIRST_TURN / sqrt(max(memory[2], 1e-300))
-    return (0.0, following, memory[2], memory[3], 0.0, 0.0)
+    return (0.0, following, memory[2], memory[3], 0.0, 0.0, 0.0)
 
 
 # --- a body in each lane ---------------------------------------------------------------------------------------------
 
 
 def packed_steps(
-    pair: Pair, pull: Pull, load_values: Callable[[Any, int], Any], lanes: int, *, gyrostat: bool, changing: bool
+    scheme: Embedded, pull: Pull, load_values: Callable[[Any, int], Any], lanes: int, *, gyrostat: bool, changing: bool
 ) -> Callable[..., int]:  # fmt: skip
     """Returns the loop over bodies, with the arguments of `drive.loop_over_bodies`, for a body in each lane.
 
@@ -223,7 +240,10 @@ def packed_steps(
     that are left over repeat another body and write what it writes. A body that cannot go on gets the status ALONE:
     the loop over single bodies goes on with it, and finds out why. The loop returns their number.
     """
-    attempt, judged = attempt_of(pair, pull), judged_by(pair)
+    pair = scheme.pair
+    seen_from = view_of(pull, despun=scheme.despun and not changing)
+    attempt, judged = attempt_of(pair, seen_from), judged_by(pair)
+    asked, by_asking = seen_from.asked, seen_from.evaluations
     stages = len(pair.tableau.stages)
     numbers, each = STATE * stages, float(stages)
     load = loader(gyrostat=gyrostat, changing=changing)
@@ -273,7 +293,7 @@ def packed_steps(
             allowed = fixed[TOLERANCE] * fixed[TOLERANCE]
             s, t, low = load_state(own_y, 0), own_y[STATE], own_y[STATE + 1]
             made, wanted, fastest, summed = memory[0], memory[1], memory[2], memory[3]
-            tries, spent = memory[4], memory[5]
+            tries, blind, spent = memory[4], memory[5], memory[6]
             done, due = numbers_of(_done, count, listed, group), numbers_of(_due, count, listed, group)
             good, through = tries < MOST_ATTEMPTS, tries < 0.0
             going = good
@@ -282,13 +302,18 @@ def packed_steps(
                 rest = (span - t) - low
                 most = where(abs(rest) < (1.0 + HARDLY) * abs(h), rest, h)
                 length = where(rest < 0.0, -1.0, 1.0) * min(wanted, abs(most))
-                new, error, quickest = attempt(body, p, t0 + t, s, length, fastest, k)
+                known = (blind > 0.0) | (blind < 0.0)
+                if not all_of(known):
+                    blind = where(known, blind, asked(body, p, t0 + t, s))
+                    spent = spent + where(known, 0.0, by_asking)
+                new, error, quickest = attempt(body, p, t0 + t, s, length, fastest, blind, k)
                 spent = spent + each
                 accepted = error <= allowed
                 wanted = judged(error, allowed, length, wanted, tries > 0.0)
                 last = abs(length) >= abs(rest)
                 good = sound(new) & (last | (abs(length) > 1e-15 * abs(t0 + t)))
                 good = (~accepted & (tries < MOST_ATTEMPTS - 1)) | (accepted & good)
+                then_blind = left(blind, tries > 0.0)
                 tries = where(accepted, 0.0, tries + 1.0)
                 taken = accepted & good
                 shown = taken & (due < NEVER) & (last | (abs((due - t) - low) <= abs(length)))
@@ -297,7 +322,7 @@ def packed_steps(
                     aside = shown & (abs(offset) < abs(length))
                     there = new
                     if not all_of(~aside):
-                        other, _, _ = attempt(body, p, t0 + t, s, where(aside, offset, length), fastest, k)
+                        other, _, _ = attempt(body, p, t0 + t, s, where(aside, offset, length), fastest, blind, k)
                         spent = spent + where(aside, each, 0.0)
                         there = chosen(aside, other, new)
                     bits = verdict(ALONE, ~shown)
@@ -308,7 +333,7 @@ def packed_steps(
                             _show(own, listed, beginning_at(out, row * own[AT.rows] * group[i]), t0, there, i)
                     due = numbers_of(_due, count, listed, group)
                     shown = shown & (due < NEVER) & (last | (abs((due - t) - low) <= abs(length)))
-                s = chosen(taken, new, s)
+                s, blind = chosen(taken, new, s), where(taken, then_blind, blind)
                 fastest, made = where(taken, quickest, fastest), where(taken, length, made)
                 summed = summed + where(taken, np.sqrt(error), 0.0)
                 later, lower = two_sum(t, length + low)
@@ -320,7 +345,7 @@ def packed_steps(
             store_state(own_y, 0, s)
             own_y[STATE], own_y[STATE + 1] = t, low
             memory[0], memory[1], memory[2], memory[3] = made, wanted, fastest, summed
-            memory[4], memory[5] = tries, spent
+            memory[4], memory[5], memory[6] = tries, blind, spent
             ended, finished, failed = verdict(ALONE, going), _bits(through), _bits(~good)
             for i in range(lanes):
                 own = beginning_at(count, COUNTERS * group[i])

@@ -13,7 +13,7 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from polhode.kernels.algebra.dd import two_sum
-from polhode.kernels.algebra.vec import dot, times
+from polhode.kernels.algebra.vec import combine, dot, times
 from polhode.kernels.judge import (
     CLOSE,
     FACTOR_WHERE_ERRORS_GROW,
@@ -30,9 +30,10 @@ from polhode.kernels.judge import (
     turned,
 )
 from polhode.kernels.loop.drive import SETTING, load_setting
-from polhode.kernels.ops import beginning_at, from_lanes, lane, largest_in, rows_of, sum_of_row, view, where
-from polhode.kernels.states import STATE, load_state, slope_of, store_state
+from polhode.kernels.ops import all_of, beginning_at, from_lanes, lane, largest_in, rows_of, sum_of_row, view, where
+from polhode.kernels.states import STATE, load_state, store_state
 from polhode.kernels.status import OK
+from polhode.kernels.steps.despun import WORTH, WORTH_WITH_TURNS, Frame, View, left, view_of
 from polhode.kernels.steps.extrapolation import (
     ACCEPTED,
     COMPANION,
@@ -74,17 +75,20 @@ class At(NamedTuple):
     tolerance: int = SETTING + 9 + STATE
     evaluations: int = SETTING + 10 + STATE
     tries: int = SETTING + 11 + STATE
-    memory: int = SETTING + 12 + STATE
-    """Of the run, at its end: length of the last step, of the next one, largest rate squared."""
-    end: int = SETTING + 15 + STATE
+    despun: int = SETTING + 12 + STATE
+    """1.0 if steps were made in the frame that does not spin."""
+    memory: int = SETTING + 13 + STATE
+    """Of the run, at its end, as `Extrapolated.bind` has it, but for the evaluations."""
+    end: int = SETTING + 17 + STATE
     """The state at the end."""
-    values: int = SETTING + 15 + 2 * STATE
+    values: int = SETTING + 17 + 2 * STATE
     """The parameters of the torque. Then there follow times, rows, and room."""
 
 
 AT = At()
-SAVED = 3 + STATE
-"""The numbers from which a step aside begins: time since the start and its low half, its length, the state there."""
+SAVED = 4 + STATE
+"""The numbers from which a step aside begins: time since the start and its low half, its length, what the torque sees
+of the spin, the state there."""
 
 
 class Rules(NamedTuple):
@@ -161,14 +165,16 @@ def chosen(mask: Any, a: State, b: State) -> State:
     )
 
 
-def answerer(rules: Rules, pull: Pull) -> Callable[..., int]:
-    """Returns the function that answers.
+def answerer(rules: Rules, pull: Pull, *, despun: bool) -> Callable[..., int]:
+    """Returns the function that answers, maybe for symmetric bodies in the frame that does not spin.
 
     Its arguments: the array of the call; tables (`TABLES`); the number of parameters of the torque, that of listed
     times (0: there is output at steps), and that of the rows for which there is room.
     """
-    r, slope, look, first_of = rules, slope_of(pull), _look(rules, pull), _round_down
-    attempt, roots = in_lanes(slope, RUN, COMPANION), tables(RUN, COMPANION).root
+    r, seen_from = rules, view_of(pull, despun=despun)
+    look, first_of = _look(rules, pull, seen_from), _round_down
+    begun, slope, ask, by_asking = seen_from.begun, seen_from.slope, seen_from.asked, 2.0 * seen_from.evaluations
+    attempt, roots = in_lanes(seen_from, RUN, COMPANION), tables(RUN, COMPANION).root
     root_run, root_companion = roots[0], roots[-1]
     cost = 2.0 + RUN.evaluations + COMPANION.evaluations
 
@@ -183,11 +189,11 @@ def answerer(rules: Rules, pull: Pull) -> Callable[..., int]:
         k = AT.inverse
         i = body.inverse
         pair = Inertia(body.inertia, (both(i[0], x[k]), both(i[1], x[k + 1]), both(i[2], x[k + 2])))
-        fit, rate = look(body, pair, p, start, constants, saved, t0, span, timed)
-        turn = rate * abs(span)
-        if not (fit and turn <= r.most_turn):
+        fit, rate, seen_rate, used = look(body, pair, p, start, constants, saved, t0, span, timed)
+        turn, seen_turn = rate * abs(span), seen_rate * abs(span)
+        if not (fit and seen_turn <= r.most_turn):
             return ELSEWHERE
-        most_steps = STEPS_AT_LEAST + STEPS_A_RADIAN * turn
+        most_steps = STEPS_AT_LEAST + STEPS_A_RADIAN * seen_turn
         asked = math.pow(FIRST_SHARE * rtol / max(turn, FEWEST_RADIANS), POWER)
         tried, root, zero = 0, both(root_run, root_companion), both(0.0, 0.0)
         spent = LANES + (float(LOOKS) if timed != 0 else float(FEW_LOOKS))
@@ -202,7 +208,8 @@ def answerer(rules: Rules, pull: Pull) -> Callable[..., int]:
             tolerance2 = both(tau * tau, looser * looser * tau * tau)
             other = _nudged(start, body, checking)
             s, t, low, longest, largest, summed = both_states(start, other), zero, zero, zero, zero, zero
-            left, steps, made, ended = zero + 1.0, 0, 0.0, False  # lanes that are under way, and what was done
+            going, steps, made, ended = zero + 1.0, 0, 0.0, False  # lanes that are under way, and what was done
+            blind, failed = zero, zero
             row = row_other = row_seen = 0
             compared, stride, place = rows, 1, 0
             attitude, change2, fastest2, near = 0.0, 0.0, rate2(body, start.m), _near(body, start)
@@ -216,39 +223,46 @@ def answerer(rules: Rules, pull: Pull) -> Callable[..., int]:
                 row = 1
             while True:
                 aside = row_seen < min(row, row_other) if rows > 0 else ended and row_seen < compared
-                seen = row_seen
+                shown = row_seen
                 if aside:
-                    place = seen if rows > 0 else place
+                    place = shown if rows > 0 else place
                     first = beginning_at(saved, SAVED * place)
                     if rows == 0:
-                        seen = min((row_seen + 1) * stride, row - 1)
-                        ahead = saved[seen]
+                        shown = min((row_seen + 1) * stride, row - 1)
+                        ahead = saved[shown]
                         while place + 1 < row_other and abs(others[SAVED * (place + 1)]) <= abs(ahead):
                             place += 1
                         first = beginning_at(others, SAVED * place)
                         first[2] = (ahead - first[0]) - first[1]
                     second = beginning_at(others, SAVED * place)
-                    base = both_states(load_state(first, 3), load_state(second, 3))
+                    base = both_states(load_state(first, 4), load_state(second, 4))
+                    seen = both(first[3], second[3])
                     when, rest = t0 + both(first[0], second[0]), both(first[2], second[2])
                 elif ended:
                     break
                 else:
                     base, when, rest = s, t0 + t, (span - t) - low
-                slopes = slope(pair, p, when, base)
+                    known = (blind > 0.0) | (blind < 0.0)
+                    if not all_of(known):
+                        blind, spent = where(known, blind, ask(pair, p, when, s)), spent + by_asking
+                    seen = blind
+                frame = begun(pair, base, seen)
+                frame = Frame(used * frame.spin, frame.axis, used * frame.sees)
+                slopes = slope(pair, p, when, base, frame, zero, 0.0)
                 largest = max(largest, max(rate2(pair, s.m), LEAST_RATE2))
                 if made == 0.0:
-                    longest = first_length(pair, s, slopes, both(span, span))
+                    longest = first_length(pair, slopes, both(span, span))
                 parts = fitted(rest, longest)
                 length = rest if aside else rest / parts
-                new, attitude2, rates2 = attempt(pair, p, when, base, length, slopes)
+                new, attitude2, rates2 = attempt(pair, p, when, base, length, slopes, frame)
                 made += 1.0
                 if aside:
                     there = chosen(rest == 0.0, base, new)
                     mine = half(there, 0)
                     if rows > 0:
-                        store_state(out, STATE * seen, mine)
+                        store_state(out, STATE * shown, mine)
                     else:
-                        mine = load_state(out, STATE * seen)
+                        mine = load_state(out, STATE * shown)
                     theirs = half(there, 4)
                     attitude = _larger(attitude, angle(apart2(mine.q, theirs.q)))
                     w = times((mine.m[0] - theirs.m[0], mine.m[1] - theirs.m[1], mine.m[2] - theirs.m[2]), body.inverse)
@@ -258,14 +272,14 @@ def answerer(rules: Rules, pull: Pull) -> Callable[..., int]:
                     row_seen += 1
                     if rows > 0:
                         d = TRUNCATION * max(attitude, math.sqrt(change2 / max(lane(largest, 0), LEAST_RATE2)))
-                        d = d * abs(span) / abs(listed[seen] - t0)
+                        d = d * abs(span) / abs(listed[shown] - t0)
                         if not d < HOPELESS * rtol:
                             projected = d
                             break
                     continue
                 error2 = attitude2 + rates2 / largest
-                longest = where(left > 0.5, factor_of(tolerance2, error2, root) * length, longest)
-                good = (error2 <= (ACCEPTED * ACCEPTED) * tolerance2) & (left > 0.5)
+                longest = where(going > 0.5, factor_of(tolerance2, error2, root) * length, longest)
+                good = (error2 <= (ACCEPTED * ACCEPTED) * tolerance2) & (going > 0.5)
                 last = parts < 1.5
                 is_good, is_last = where(good, 1.0, zero), where(last, 1.0, zero)
                 at, rest_of = two_sum(t, length + low)
@@ -277,12 +291,12 @@ def answerer(rules: Rules, pull: Pull) -> Callable[..., int]:
                     if rows > 0:
                         k = _passed(
                             its, listed, k, rows, t0, lane(t, side), lane(low, side), lane(length, side), ends, s, new,
-                            side,
+                            lane(blind, side), side,
                         )  # fmt: skip
                     elif k >= room:
                         return ELSEWHERE
                     elif side > 0:
-                        _save(its, k, lane(t, side), lane(low, side), 0.0, half(s, side))
+                        _save(its, k, lane(t, side), lane(low, side), 0.0, lane(blind, side), half(s, side))
                         k += 1
                     else:
                         its[k] = span if ends else lane(at, side)
@@ -294,10 +308,11 @@ def answerer(rules: Rules, pull: Pull) -> Callable[..., int]:
                     else:
                         row, steps, x[AT.memory] = k, steps + 1, lane(length, side)
                 s = chosen(good, new, s)
+                blind, failed = where(good, left(blind, failed > 0.5), blind), where(good, 0.0, zero + 1.0)
                 t, low = where(good, at, t), where(good, rest_of, low)
                 summed = summed + where(good, _root(error2), 0.0)
-                left = where(good & last, 0.0, left)
-                if lane(left, 0) + lane(left, 4) < 0.5:
+                going = where(good & last, 0.0, going)
+                if lane(going, 0) + lane(going, 4) < 0.5:
                     ended = True
                     if rows == 0:
                         stride = (row - 2) // r.checks + 1
@@ -324,6 +339,7 @@ def answerer(rules: Rules, pull: Pull) -> Callable[..., int]:
                     x[AT.error], x[AT.steps], x[AT.tolerance] = error, float(steps), tau
                     x[AT.evaluations], x[AT.tries] = spent, float(tried)
                     x[AT.memory + 1], x[AT.memory + 2] = lane(longest, 0), lane(largest, 0)
+                    x[AT.memory + 3], x[AT.despun] = lane(blind, 0) if used > 0.0 else -1.0, used
                     store_state(x, AT.end, half(s, 0))
                     return OK
             if not error < math.inf:
@@ -344,15 +360,15 @@ def _root(x: Any) -> Any:
     return math.sqrt(x)
 
 
-def _save(saved: Any, k: int, t: float, low: float, offset: float, s: State) -> None:
+def _save(saved: Any, k: int, t: float, low: float, offset: float, blind: float, s: State) -> None:
     """Writes from where a step aside begins."""
-    saved[SAVED * k], saved[SAVED * k + 1], saved[SAVED * k + 2] = t, low, offset
-    store_state(saved, SAVED * k + 3, s)
+    saved[SAVED * k], saved[SAVED * k + 1], saved[SAVED * k + 2], saved[SAVED * k + 3] = t, low, offset, blind
+    store_state(saved, SAVED * k + 4, s)
 
 
 def _passed(
     saved: Any, listed: Any, k: int, rows: int, t0: float, t: float, low: float, length: float, last: bool, s: State,
-    new: State, i: int,
+    new: State, blind: float, i: int,
 ) -> int:  # fmt: skip
     """Saves from where listed times in a step are reached, as in `drive.variable_driver`; returns the next one."""
     while k < rows:
@@ -360,9 +376,9 @@ def _passed(
         if not (last or abs(offset) <= abs(length)):
             break
         if abs(offset) < abs(length):
-            _save(saved, k, t, low, offset, half(s, i))
+            _save(saved, k, t, low, offset, blind, half(s, i))
         else:
-            _save(saved, k, t, low, 0.0, half(new, i))
+            _save(saved, k, t, low, 0.0, blind, half(new, i))
         k += 1
     return k
 
@@ -406,14 +422,15 @@ TABLES = POWERS + len(ROUND_NUMBERS)
 """The tables have the attitudes, in rows over the lanes, and numbers with the digits 1 and 3 from 1e-17 on."""
 
 
-def _look(rules: Rules, pull: Pull) -> Callable[..., tuple[bool, float]]:
+def _look(rules: Rules, pull: Pull, seen_from: View) -> Callable[..., tuple[bool, float, float, float]]:
     """Returns the function that looks at the torque: `accuracy.character`, as far as it is needed."""
-    r = rules
+    r, begun, ask = rules, seen_from.begun, seen_from.asked
 
     def look(
         body: Inertia, pair: Inertia, p: Params, s: State, constants: Any, room: Any, t0: float, span: float, timed: int
-    ) -> tuple[bool, float]:  # fmt: skip
-        """Returns whether the problem can be solved here, and how fast the body turns, or the torque makes it swing."""
+    ) -> tuple[bool, float, float, float]:  # fmt: skip
+        """Returns whether the problem can be solved here, how fast the body turns or the torque makes it swing, the
+        same in the frame of the steps, and 1.0 if that does not spin."""
         i, m = body.inertia, s.m
         w = times(m, body.inverse)
         twice_kinetic, rate = dot(m, w), math.sqrt(dot(w, w))
@@ -453,7 +470,12 @@ def _look(rules: Rules, pull: Pull) -> Callable[..., tuple[bool, float]]:
         most = max(here, peak)
         fit = sound == 0.0 and not (peak > r.uneven * here and low > few)
         fit = fit and damping / small * abs(span) <= r.stiff_radians * least
-        rate = math.sqrt(rate * rate + most / least)
-        return fit and rate < math.inf, rate
+        frame = begun(body, s, 0.0)
+        v = combine(w, -frame.spin, frame.axis)
+        own, seen, used = math.sqrt(dot(w, w) + most / least), math.sqrt(dot(v, v) + most / least), 1.0
+        sees = lane(0.0 * t + ask(pair, p, both(t0, t0), both_states(s, s)), 0) < 0.0
+        if own < (WORTH_WITH_TURNS if sees else WORTH) * seen:
+            used, seen = 0.0, own
+        return fit and own < math.inf, own, seen, used
 
     return look

@@ -367,6 +367,9 @@ def tolerances(name: str, rtol: float, atol: float) -> tuple[float, float]:
     return relative, absolute
 
 
+DESPUN = Option("despun", False, "see symmetric bodies from a frame that does not spin")
+
+
 def with_options(make: Callable[..., Method], *options: Option) -> Method:
     """The method that `make` makes for the default values of its options."""
     return _variant(make, options, ())

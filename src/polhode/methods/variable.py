@@ -4,7 +4,7 @@ from dataclasses import replace
 
 from polhode.kernels.embedded import TSITOURAS_PAPAKOSTAS_86, VERNER_98, Embedded
 from polhode.kernels.steps.variable_steps import Adaptive, Monitor, Reversible, frequency, rate
-from polhode.methods._method import Keeps, Method, Option, tolerances, with_options
+from polhode.methods._method import DESPUN, Keeps, Method, Option, tolerances, with_options
 from polhode.methods.axes import MR2
 from polhode.support import checks
 
@@ -109,21 +109,25 @@ DOP853 = with_options(
 
 
 def _embedded(name: str, scheme: Embedded, order: int, stages: int, stable: float, whose: str, cite: str) -> Method:
-    def make(rtol: float) -> Method:
+    seen = (scheme, scheme._replace(despun=True))  # one object of each: tolerances share a program
+
+    def make(rtol: float, despun: bool) -> Method:
         relative = checks.number(f"rtol of {name}", rtol)
         if not 0 < relative < 1:
             raise ValueError(f"{name} needs a tolerance between 0 and 1, not rtol={rtol:g}")
         return Method(
             name,
-            scheme,
+            seen[despun],
             summary=f"{whose} pair of orders {order} and {scheme.pair.order}, with steps chosen by a tolerance",
             about="A Runge-Kutta pair on quaternion and momentum. A step is accepted if its estimated error is below "
             "rtol, in the attitude in radians and in the rate relative to its largest size so far, and none is longer "
             f"than the user's step. Costs {stages} evaluations for each attempt at a step, and as many for each output "
             "between steps. The quaternion is normalised after every step. Where several bodies are computed at once, "
-            "each has a lane with steps of its own, and makes the steps that it makes alone, bit by bit. Keeps "
-            "nothing: energy and momentum drift by about the tolerance a step. Takes torques of any kind, except "
-            "those that carry numbers along.",
+            "each has a lane with steps of its own, and makes the steps that it makes alone, bit by bit. With "
+            "despun=true symmetric bodies are seen from a frame that does not take part in their spin: steps are two "
+            "to ten times as long for bodies that spin fast, and for others hardly shorter. Keeps nothing: energy and "
+            "momentum drift by about the tolerance a step. Takes torques of any kind, except those that carry numbers "
+            "along.",
             cite=cite,
             order=order,
             accepts_rotor=True,
@@ -134,7 +138,9 @@ def _embedded(name: str, scheme: Embedded, order: int, stages: int, stable: floa
             estimate_factor=3.0,
         )
 
-    return with_options(make, Option("rtol", 1e-9, "error allowed in a step: attitude, and rate relative to its size"))
+    return with_options(
+        make, Option("rtol", 1e-9, "error allowed in a step: attitude, and rate relative to its size"), DESPUN
+    )
 
 
 TsitPap86 = _embedded(

@@ -52,10 +52,15 @@ def sine_versine(x: float) -> tuple[float, float]:
 def sine_cosine(x: float) -> tuple[float, float]:
     """Returns sin x and cos x, with their own signs."""
     sine, versine = sine_versine(x)
+    sign = common_sign(x)
+    return sign * sine, sign * (1.0 - versine)
+
+
+def common_sign(x: float) -> float:
+    """Returns 1.0 if `sine_versine` takes an even multiple of pi from x, else -1.0."""
     k = fma(x, INVERSE_PI, ROUND) - ROUND
     odd = k - 2.0 * (fma(k, 0.5, ROUND) - ROUND)
-    sign = 1.0 - 2.0 * odd * odd
-    return sign * sine, sign * (1.0 - versine)
+    return 1.0 - 2.0 * odd * odd
 
 
 def sine_versine_of_step(x: float) -> tuple[float, float]:

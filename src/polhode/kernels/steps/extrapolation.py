@@ -18,15 +18,19 @@ from polhode.kernels.algebra.vec import dot, times
 from polhode.kernels.codegen import function
 from polhode.kernels.gyrostat import body_at, rate_of
 from polhode.kernels.ops import exchanged, fma, fraction_exponent, from_lanes, lane, nearest_whole, power_of_two, where
-from polhode.kernels.states import Slope, moved, scaled, slope_of, summed
+from polhode.kernels.states import moved, scaled, summed
 from polhode.kernels.status import OK, STALLED
+from polhode.kernels.steps.despun import Frame, View, left, view_of
 from polhode.kernels.types import BoundStep, Depends, Inertia, Params, Pull, Scales, State, Vec3
 
 Attempt = Callable[..., tuple[State, Any, Any]]
-"""`attempt(body, p, t, s, h, slope at s) -> (new state, errors of attitude and rate)`, the errors squared."""
+"""`attempt(body, p, t, s, h, slope at s, frame) -> (new state, errors of attitude and rate)`, the errors squared."""
 
 NEVER = 99
 """The place of a stop that is not made."""
+CHECKED = 4
+"""The evaluation, in the first sequence of each lane, at which the torque is asked for at the true turn about the axis:
+at an odd number of substeps, which the result does not leap over."""
 
 
 class Layout(NamedTuple):
@@ -111,14 +115,14 @@ def _ending(d: Callable[[int], str], e: Callable[[int], str]) -> list[str]:
         f"q = ({', '.join(f's.q[{i}] + d{i}' for i in range(4))})",
         "m = (s.m[0] + d4, s.m[1] + d5, s.m[2] + d6)",
         "w = times((e4, e5, e6), body_at(body, p, t + length).inverse)",
-        "return State(tidied(q), m), 4.0 * norm2((e0, e1, e2, e3)), dot(w, w)",
+        "return ended(State(tidied(q), m), frame, length), 4.0 * norm2((e0, e1, e2, e3)), dot(w, w)",
     ]
 
 
 ENDING = {"State": State, "tidied": tidied, "times": times, "body_at": body_at, "norm2": norm2, "dot": dot, "fma": fma}
 
 
-def in_lanes(slope: Slope, *layouts: Layout) -> Attempt:
+def in_lanes(view: View, *layouts: Layout) -> Attempt:
     """Returns an attempt at a step, sequences in lanes: of one motion, or of two side by side, each by its layout.
 
     Where there is one motion, its state may be given in floats.
@@ -134,17 +138,18 @@ def in_lanes(slope: Slope, *layouts: Layout) -> Attempt:
         f"h = length * {lanes(x.first)}",
         f"following = length * {lanes(x.second)}",
         f"ends = {lanes(x.stops)}",
-        "two, nothing, at, done = h + h, 0.0 * h, t + h, 0.0",
+        "two, nothing, since, done = h + h, 0.0 * h, h, 0.0",
         *(f"b{i} = r{i} = nothing" for i in parts),
         *(f"z{i} = h * k.{part}" for i, part in enumerate(PARTS)),
         f"for stop in ({', '.join(f'{n}.0' for n in stops)}):",
         "    while done < stop:",
-        f"        g = slope(body, p, at, {_state([f's.{part} + z{i}' for i, part in enumerate(PARTS)])})",
+        f"        y = {_state([f's.{part} + z{i}' for i, part in enumerate(PARTS)])}",
+        f"        g = slope(body, p, t + since, y, frame, since, 1.0 if done == {CHECKED}.0 else 0.0)",
         *(f"        z{i}, b{i} = fma(two, g.{part}, b{i}), z{i}" for i, part in enumerate(PARTS)),
-        "        at, done = at + h, done + 1.0",
+        "        since, done = since + h, done + 1.0",
         f"    if stop < {total}.0:",  # where a first sequence has ended, the second begins
         "        over = ends == stop",
-        "        h, at = where(over, following, h), where(over, t, at)",
+        "        h, since = where(over, following, h), where(over, 0.0, since)",
         "        two = h + h",
         *(f"        r{i} = where(over, z{i}, r{i})" for i in parts),
         # with an Euler step back, so that its first midpoint step is Euler's
@@ -154,8 +159,9 @@ def in_lanes(slope: Slope, *layouts: Layout) -> Attempt:
         f"u, v = {lanes(x.caught_error)}, {lanes(x.last_error)}",
         *_ending(lambda i: f"sum_of_four(fma(c, r{i}, a * z{i}))", lambda i: f"sum_of_four(fma(u, r{i}, v * z{i}))"),
     ]
-    names = {"slope": slope, "from_lanes": from_lanes, "where": where, "sum_of_four": sum_of_four, **ENDING}
-    made: Attempt = function("attempt(body, p, t, s, length, k)", lines, names)
+    names = {"from_lanes": from_lanes, "where": where, "sum_of_four": sum_of_four, **ENDING}
+    names |= {"slope": view.slope, "ended": view.ended}
+    made: Attempt = function("attempt(body, p, t, s, length, k, frame)", lines, names)
     return made
 
 
@@ -165,29 +171,29 @@ def sum_of_four(x: Any) -> Any:
     return y + exchanged(y, 2)
 
 
-def one_by_one(slope: Slope, layout: Layout) -> Attempt:
+def one_by_one(view: View, layout: Layout) -> Attempt:
     """Returns the same attempt, one sequence after the other: with the same bits, for torques without lanes."""
-    x, text = tables(layout), ["zero = scaled(0.0, k)"]
+    x, text, slope = tables(layout), ["zero = scaled(0.0, k)"], view.slope
 
     def sequence(
-        body: Inertia, p: Params, t: float, s: State, k: State, h: float, n: int, again: int
+        body: Inertia, p: Params, t: float, s: State, k: State, frame: Frame, h: float, n: int, again: int
     ) -> State:  # fmt: skip
         """Returns the increment after n substeps; `again`: its first one is rounded as that of a lane's second."""
         two = h + h
-        before, z, at = scaled(0.0, k), scaled(h, k), t + h
+        before, z, since = scaled(0.0, k), scaled(h, k), h
         if again != 0:
             z = moved(scaled(-h, k), two, k)
-        for _ in range(n - 1):
-            g = slope(body, p, at, summed(s, z))
+        for i in range(n - 1):
+            g = slope(body, p, t + since, summed(s, z), frame, since, 1.0 if again == 0 and i == CHECKED else 0.0)
             before, z = z, moved(before, two, g)
-            at = at + h
+            since = since + h
         return z
 
     for j, (n, m) in enumerate(zip(layout.first, layout.second, strict=True)):
         early, late = (n, m) if x.stops[j] != NEVER else (0, n)
         for name, count, again in (("r", early, 0), ("z", late, int(late == m))):
             step = f"length * {x.second[j] if again else x.first[j]!r}"
-            made = f"sequence(body, p, t, s, k, {step}, {count}, {again})" if count else "zero"
+            made = f"sequence(body, p, t, s, k, frame, {step}, {count}, {again})" if count else "zero"
             text.append(f"{name}{j} = {made}")
 
     def total(caught: Sequence[float], last: Sequence[float]) -> Callable[[int], str]:
@@ -198,8 +204,8 @@ def one_by_one(slope: Slope, layout: Layout) -> Attempt:
         return of
 
     lines = [*text, *_ending(total(x.caught, x.last), total(x.caught_error, x.last_error))]
-    names = {"sequence": sequence, "scaled": scaled, **ENDING}
-    attempt: Attempt = function("attempt(body, p, t, s, length, k)", lines, names)
+    names = {"sequence": sequence, "scaled": scaled, "ended": view.ended, **ENDING}
+    attempt: Attempt = function("attempt(body, p, t, s, length, k, frame)", lines, names)
     return attempt
 
 
@@ -225,10 +231,10 @@ def rate2(body: Inertia, m: Vec3) -> Any:
     return dot(w, w)
 
 
-def first_length(body: Inertia, s: State, k: State, h: Any) -> Any:
+def first_length(body: Inertia, k: State, h: Any) -> Any:
     """Returns the length of the first step on a way of length h, from the slope k at its start."""
     a = times(k.m, body.inverse)
-    rate = sqrt(rate2(body, s.m) + sqrt(dot(a, a)))
+    rate = sqrt(4.0 * norm2(k.q) + sqrt(dot(a, a)))
     return h * min(1.0, FIRST_TURN_RADIANS / max(rate * abs(h), 1e-300))
 
 
@@ -253,6 +259,9 @@ class Extrapolated(NamedTuple):
     The error of a step is that of the attitude in radians and of the rate, relative to the largest rate so far.
     """
 
+    despun: bool = False
+    """Whether symmetric bodies are seen from a frame that does not spin (`kernels/steps/despun.py`)."""
+
     @property
     def takes_state(self) -> bool:
         """Whether a torque may carry numbers of its own along."""
@@ -271,50 +280,61 @@ class Extrapolated(NamedTuple):
     def bind(self, pull: Pull, depends: Depends, scales: Scales | None = None) -> BoundStep:
         """Binds the step to its torque.
 
-        The memory is: length made, length to try next, largest rate so far, squared, evaluations.
+        The memory is: length made, length to try next, largest rate so far, squared, for how many steps the spin may
+        be left out (`View.asked`; 0: to be found), evaluations.
         """
-        slope, per_attempt = slope_of(pull), float(RUN.evaluations)
+        view, per_attempt = (
+            view_of(pull, despun=self.despun and not (scales and scales.changing)),
+            float(RUN.evaluations),
+        )
+        begun, slope, asked, by_asking = view.begun, view.slope, view.asked, view.evaluations
         if scales is not None and scales.form is not None:
-            attempt, wide, one = in_lanes(slope, RUN), _wide, lane
+            attempt, wide, one = in_lanes(view, RUN), _wide, lane
         else:
-            attempt, wide, one = one_by_one(slope, RUN), _same, _whole
+            attempt, wide, one = one_by_one(view, RUN), _same, _whole
         root = tables(RUN).root[0]
 
         def begin(body: Inertia, p: Params, t: float, s: State) -> Any:
-            return (0.0, 0.0, 0.0, 0.0)
+            return (0.0, 0.0, 0.0, 0.0, 0.0)
 
         def step(body: Inertia, p: Params, t: float, s: State, h: float, memory: Any) -> tuple[State, Any, int]:
-            a = wide(s)
-            k = slope(body, p, t, a)
+            a, blind, spent = wide(s), memory[3], memory[4] + 1.0
+            if blind == 0.0:
+                blind, spent = one(asked(body, p, t, a), 0), spent + by_asking
+            frame = begun(body, a, blind)
+            k = slope(body, p, t, a, frame, 0.0, 0.0)
             largest = max(memory[2], rate2(body_at(body, p, t), s.m), LEAST_RATE2)
             longest = memory[1]
             if longest == 0.0:
-                longest = one(first_length(body_at(body, p, t), a, k, h), 0)
-            tolerance2, spent = p.tuning[0] * p.tuning[0], memory[3] + 1.0
-            for _ in range(MOST_ATTEMPTS):
+                longest = one(first_length(body_at(body, p, t), k, h), 0)
+            tolerance2 = p.tuning[0] * p.tuning[0]
+            for tries in range(MOST_ATTEMPTS):
                 length = h / fitted(h, longest)
-                new, attitude2, change2 = attempt(body, p, t, a, length, k)
+                new, attitude2, change2 = attempt(body, p, t, a, length, k, frame)
                 spent += per_attempt
                 error2 = one(attitude2, 0) + one(change2, 0) / largest
                 longest = factor_of(tolerance2, error2, root) * length
                 if error2 <= ACCEPTED * ACCEPTED * tolerance2:
-                    return first_of(new), (length, longest, largest, spent), OK
-            return s, (longest, longest, largest, spent), STALLED
+                    return first_of(new), (length, longest, largest, left(blind, tries > 0), spent), OK
+            return s, (longest, longest, largest, blind, spent), STALLED
 
         def exactly(body: Inertia, p: Params, t: float, s: State, h: float, memory: Any) -> tuple[State, Any, int]:
-            a = wide(s)
-            new, _, _ = attempt(body, p, t, a, h, slope(body, p, t, a))
-            return first_of(new), (h, memory[1], memory[2], memory[3] + 1.0 + per_attempt), OK
+            a, blind = wide(s), memory[3]
+            if blind == 0.0:
+                blind = one(asked(body, p, t, a), 0)
+            frame = begun(body, a, blind)
+            new, _, _ = attempt(body, p, t, a, h, slope(body, p, t, a, frame, 0.0, 0.0), frame)
+            return first_of(new), (h, memory[1], memory[2], memory[3], memory[4] + 1.0 + per_attempt), OK
 
         def again(body: Inertia, p: Params, t: float, s: State, memory: Any) -> Any:
-            return (0.0, memory[1], memory[2], 0.0)
+            return (0.0, memory[1], memory[2], 0.0, 0.0)
 
         def first_of(s: State) -> State:
             q, m = s.q, s.m
             a, b, c, d = one(q[0], 0), one(q[1], 0), one(q[2], 0), one(q[3], 0)
             return State((a, b, c, d), (one(m[0], 0), one(m[1], 0), one(m[2], 0)))
 
-        return BoundStep(begin, step, 4, 0, None, exactly, again, limited=True)
+        return BoundStep(begin, step, 5, 0, None, exactly, again, limited=True)
 
     def composed(self, fractions: Sequence[float]) -> NoReturn:
         """Raises an error: the step is not symmetric."""
