@@ -78,9 +78,7 @@ class ExponentialAir(Air):
 
     def __post_init__(self) -> None:
         self._settle_model()
-        density = checks.number("density", self.density)
-        if density < 0.0:
-            raise ValueError(f"density must not be negative, not {density:g}")
+        density = checks.number("density", self.density, negative=False)
         height = checks.number("scale_height", self.scale_height, positive=True)
         self._settle(density=density, altitude=checks.number("altitude", self.altitude), scale_height=height)
 
@@ -113,10 +111,7 @@ class MSIS(Air):
 
     def __post_init__(self) -> None:
         self._settle_model()
-        indices = {name: checks.number(name, getattr(self, name)) for name in ("f107", "f107a", "ap")}
-        for name, value in indices.items():
-            if value < 0.0:
-                raise ValueError(f"{name} must not be negative, not {value:g}")
+        indices = {name: checks.number(name, getattr(self, name), negative=False) for name in ("f107", "f107a", "ap")}
         span = None if self.t_span is None else checks.numbers("t_span", self.t_span, 2)
         self._settle(date=checked_date("date", self.date), t_span=span, **indices)
 

@@ -375,9 +375,8 @@ class Pairs(Forces):
         self.damping = 0.0
         if pure:
             assert self.cutoff is not None
-            self.damping = DAMPING / self.cutoff if damping is None else checks.number("damping", damping)
-        if self.damping < 0.0:
-            raise ValueError(f"damping must not be negative, not {self.damping:g}")
+            given = DAMPING / self.cutoff if damping is None else damping
+            self.damping = checks.number("damping", given, negative=False)
         if self.damping:
             self.value, self.slope = kernels.damped(self.value, self.slope)
         self._table: list[float] = []
