@@ -189,6 +189,24 @@ def test_wheels_are_unloaded_by_a_sum(kind: str) -> None:
     assert np.linalg.norm(np.trapezoid(inner, t, axis=0) - gained) < 0.05 * np.linalg.norm(gained)
 
 
+def test_commands_that_are_held_bend_nothing_within_a_step() -> None:
+    """So that `rtol` need not look for places where a limit is reached."""
+    coils = Magnetorquers(np.eye(3), 0.1, FIELD, reads=DIPOLES)
+    held = ph.Sampled(1.0, commands, REMEMBERED, parameters=[FIELD, 2e4], holds=DIPOLES)
+
+    def moving(t: float, q: Any, w: Any, p: Any, z: Any) -> Any:
+        return (0.0, 0.0, 0.0), (1.0, 0.0, 0.0)
+
+    assert coils.may_bend
+    assert not (held + coils).may_bend
+    assert (ph.torque(state=DIPOLES)(moving) + coils).may_bend
+    assert (held + Magnetorquers(np.eye(3), 0.1, FIELD, reads=DIPOLES, law=reading_law)).may_bend
+
+
+def reading_law(t: float, q: Any, w: Any, p: Any, b: Any, z: Any) -> Any:
+    return z[0] if w[0] > 0.1 else 0.0, z[1], z[2]
+
+
 def test_names_that_two_parts_share_are_read_by_their_full_names() -> None:
     def hold(t: float, q: Any, w: Any, p: Any) -> Any:
         return (p[0],)
@@ -384,7 +402,7 @@ def first_law(t: float, q: Any, w: Any, p: Any, b: Any) -> Any:
         (lambda: ph.Sampled(1.0, wanted, ["u"], holds=["u"]), "'u' is taken"),
         (lambda: ph.Sampled(1.0, dumping, reads=["u"]), "remembers nothing: state, reads and holds are for a function"),
         (lambda: ph.torque(reads=["u"])(wanted), r"unlike wanted\(t: "),
-        (lambda: ph.torque(reads=["u"], compiled=False)(dumping), "state= and reads= need compiled=True"),
+        (lambda: ph.torque(reads=["u"], compiled=False)(dumping), "reads= needs compiled=True"),
         (lambda: ph.ReactionWheels(((1, 0, 0),), 0.1, reads=("u", "v")), "reads must name the torques of the motors"),
     ],
 )  # fmt: skip
