@@ -12,6 +12,7 @@ from scipy.integrate import solve_ivp
 from scipy.spatial.transform import Rotation
 
 import polhode as ph
+from polhode.scenario import load_scenario
 from polhode.support.arrays import Floats
 
 pytestmark = pytest.mark.usefixtures("plain")
@@ -189,6 +190,24 @@ def test_wheels_are_unloaded_by_a_sum(kind: str) -> None:
     assert np.linalg.norm(np.trapezoid(inner, t, axis=0) - gained) < 0.05 * np.linalg.norm(gained)
 
 
+def test_commands_that_are_held_bend_nothing_within_a_step() -> None:
+    """So that `rtol` need not look for places where a limit is reached."""
+    coils = Magnetorquers(np.eye(3), 0.1, FIELD, reads=DIPOLES)
+    held = ph.Sampled(1.0, commands, REMEMBERED, parameters=[FIELD, 2e4], holds=DIPOLES)
+
+    def moving(t: float, q: Any, w: Any, p: Any, z: Any) -> Any:
+        return (0.0, 0.0, 0.0), (1.0, 0.0, 0.0)
+
+    assert coils.may_bend
+    assert not (held + coils).may_bend
+    assert (ph.torque(state=DIPOLES)(moving) + coils).may_bend
+    assert (held + Magnetorquers(np.eye(3), 0.1, FIELD, reads=DIPOLES, law=reading_law)).may_bend
+
+
+def reading_law(t: float, q: Any, w: Any, p: Any, b: Any, z: Any) -> Any:
+    return z[0] if w[0] > 0.1 else 0.0, z[1], z[2]
+
+
 def test_names_that_two_parts_share_are_read_by_their_full_names() -> None:
     def hold(t: float, q: Any, w: Any, p: Any) -> Any:
         return (p[0],)
@@ -351,6 +370,26 @@ def test_models_are_saved_and_pickled(tmp_path: Path) -> None:
     assert pickle.loads(pickle.dumps(computer)).state_names == computer.state_names == (*DIPOLES, *REMEMBERED, "sample")
 
 
+def test_a_scenario_has_a_computer_and_torquers(here: Path) -> None:
+    (here / "coils.py").write_text(
+        "import polhode as ph\n\ndef law(t, q, w, p):\n    return (p[0] * w[1], -p[0] * w[0], 0.1)\n\n"
+        "computer = ph.Sampled(0.5, law, parameters=[3.0], holds=['u', 'v', 'w'])\n",
+        "utf-8",
+    )
+    (here / "run.toml").write_text(
+        "[body]\nmoments = [0.05, 0.07, 0.09]\n[initial]\nomega = [0.1, -0.2, 0.15]\n"
+        '[[torque]]\nmodel = "coils.py:computer"\n[[torque]]\nmodel = "Magnetorquers"\nlimits = 0.2\n'
+        'dipoles = [[1, 0, 0], [0, 1, 0], [0, 0, 1]]\nreads = ["u", "v", "w"]\n[torque.field]\nmodel = "DipoleField"\n'
+        'orbit = {semi_major_axis = 6.778e6}\n[run]\nt_span = [0.0, 2.0]\nstep = 0.1\nmethod = "RK4"\n',
+        "utf-8",
+    )
+    s = ph.simulate(**load_scenario(here / "run.toml").arguments())
+    assert s.state_names == ("u", "v", "w", "sample")
+    field = ph.environment.DipoleField(ph.environment.Orbit(semi_major_axis=6.778e6)).vectors(s.t[3])
+    moment = np.clip(s.state[3, :3], -0.2, 0.2)
+    np.testing.assert_allclose(s.torque_of(1)[3], np.cross(moment, s.attitude[3].inv().apply(field)), rtol=1e-12)
+
+
 def first_law(t: float, q: Any, w: Any, p: Any, b: Any) -> Any:
     return 1.0, 2.0
 
@@ -384,7 +423,7 @@ def first_law(t: float, q: Any, w: Any, p: Any, b: Any) -> Any:
         (lambda: ph.Sampled(1.0, wanted, ["u"], holds=["u"]), "'u' is taken"),
         (lambda: ph.Sampled(1.0, dumping, reads=["u"]), "remembers nothing: state, reads and holds are for a function"),
         (lambda: ph.torque(reads=["u"])(wanted), r"unlike wanted\(t: "),
-        (lambda: ph.torque(reads=["u"], compiled=False)(dumping), "state= and reads= need compiled=True"),
+        (lambda: ph.torque(reads=["u"], compiled=False)(dumping), "reads= needs compiled=True"),
         (lambda: ph.ReactionWheels(((1, 0, 0),), 0.1, reads=("u", "v")), "reads must name the torques of the motors"),
     ],
 )  # fmt: skip

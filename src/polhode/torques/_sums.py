@@ -185,9 +185,9 @@ class Term:
         """Whether nothing was done to the torque."""
         return self.scale is None and self.window is None
 
-    def shape(self, kernel: Callable[..., Any], reads: tuple[int, ...] = ()) -> "_TermShape":
-        """What the kernel of a sum has to know of this term, one of whose kernels and the places it reads are given."""
-        does = (self.scale is not None, self.window is not None, self.torque.may_bend)
+    def shape(self, kernel: Callable[..., Any], reads: tuple[int, ...] = (), bends: bool = False) -> "_TermShape":
+        """What the kernel of a sum has to know of this term, with one of its kernels and the places that it reads."""
+        does = (self.scale is not None, self.window is not None, bends)
         return _TermShape(kernel, self.count, *does, len(self.torque.state_names), reads)
 
     def text(self, torque: str) -> str:
@@ -209,7 +209,7 @@ class SumTorque(Torque):
 
     reads_attitude, reads_body = _any_part("reads_attitude"), _any_part("reads_body")
     calls_python, calls_out = _any_part("calls_python"), _any_part("calls_out")
-    upright, may_bend = _any_part("upright"), _any_part("may_bend")
+    upright = _any_part("upright")
 
     @property
     def name(self) -> str:
@@ -258,7 +258,22 @@ class SumTorque(Torque):
 
     def _shapes(self, kernels: Iterable[Callable[..., Any]]) -> tuple[_TermShape, ...]:
         """The shapes of all terms, with a kernel for each."""
-        return tuple(term.shape(kernel, self._read(term)) for term, kernel in zip(self.terms, kernels, strict=True))
+        return tuple(
+            term.shape(kernel, self._read(term), self._bends(term))
+            for term, kernel in zip(self.terms, kernels, strict=True)
+        )
+
+    def _bends(self, term: Term) -> bool:
+        """Whether a term may bend within a step: not where it is commanded by numbers that change at samples only."""
+        if not term.torque.commanded:
+            return term.torque.may_bend
+        held = {i for _, t, _, own in self._places() if t.torque.held for i in range(own.start, own.stop)}
+        return term.torque.may_bend and not held.issuperset(self._read(term))
+
+    @cached_property
+    def may_bend(self) -> bool:  # type: ignore[override]
+        """Whether a part may bend within a step."""
+        return any(map(self._bends, self.terms))
 
     @property
     def state_sizes(self) -> tuple[float, ...]:
@@ -388,7 +403,7 @@ class SumTorque(Torque):
         for term in self.terms:
             if (potential := term.torque.potential_kernel) is None:
                 return None
-            shapes.append(term.shape(potential))
+            shapes.append(term.shape(potential, bends=self._bends(term)))
         return _potentials_together(tuple(shapes))
 
     def parameters(self, body: Body) -> Sequence[float]:
@@ -472,7 +487,7 @@ class SumTorque(Torque):
     @property
     def bends_known(self) -> bool:
         """Whether each place can be located at which a part bends."""
-        return all(term.torque.bends_known for term in self.terms) and super().bends_known
+        return all(term.torque.bends_known or not self._bends(term) for term in self.terms) and super().bends_known
 
     @property
     def axis(self) -> Vec3 | None:

@@ -53,6 +53,8 @@ class Torque(ABC):
     reads: tuple[str, ...] = ()
     """The names of numbers that other parts of a sum carry: the kernel finds them in its fifth argument, behind those
     that the torque carries itself."""
+    commanded: bool = False
+    """Whether it bends nowhere but where numbers that it reads reach a limit: not within a step, if these are held."""
     has_value_at_all_times: bool = False
     """Whether a torque that depends on time has a smooth value before and after a run, too: correctors look there."""
     calls_python: bool = False
@@ -716,7 +718,8 @@ def torque(
             from polhode.torques._called import called_back  # imported here, since it imports this module
 
             if names or others:
-                raise TypeError("a torque that finds carried numbers is compiled: state= and reads= need compiled=True")
+                given = "state" if names else "reads"
+                raise TypeError(f"a torque that finds carried numbers is compiled: {given}= needs compiled=True")
             return called_back(function, parameters, potential, breakpoints, depends, smooth, from_body)
         if smooth is not None:
             raise TypeError("smooth is for torques with compiled=False: of others, the code says where they bend")

@@ -220,7 +220,7 @@ class ControlMomentGyros(Torque):
             angles=each("angles", self.angles, n, "gyro"), target=checked_target(self.target), law=law, reads=reads,
             parameters_of_law=numbers, names=tuple(self.names), damping=damping, rate_limit=limit, **gains,
             state_names=carried_numbers(names)[0], depends=Depends.POSITION | Depends.RATE | depends,
-            reads_attitude=turns or bool(np.any(gains["attitude_gain"])),
+            reads_attitude=turns or bool(np.any(gains["attitude_gain"])), commanded=law is None and bool(reads),
         )  # fmt: skip
         if steered:
             self._check_steering()

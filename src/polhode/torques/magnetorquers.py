@@ -117,6 +117,7 @@ class Magnetorquers(InField):
         )  # fmt: skip
         steady = isinstance(self.field, tuple)
         self._settle(
+            commanded=law is None,
             depends=Depends.POSITION | depends | (Depends.NOTHING if steady else Depends.TIME),
             reads_attitude=turns or self._is_turned,
         )

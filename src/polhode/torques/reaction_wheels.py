@@ -207,6 +207,7 @@ class ReactionWheels(Torque):
             slip=checks.number("slip", self.slip, positive=True), names=tuple(self.names),
             state_names=carried_numbers(names)[0], depends=Depends.POSITION | Depends.RATE | depends, reads=reads,
             reads_attitude=turns or bool(np.any(gains["attitude_gain"])),
+            commanded=law is None and bool(reads) and self.speed_limit is None,
         )  # fmt: skip
 
     @cached_property
