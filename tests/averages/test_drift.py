@@ -269,6 +269,16 @@ def test_what_averages_cannot_do_is_refused(name: str) -> None:
         ph.drift(body, torque, **given)
 
 
+def test_a_resonance_that_stays_near_is_part_of_the_error() -> None:
+    omega = (1.05458548606, 0.3, 0.9)  # 3 turns in the body fall behind 1 about the momentum once in 60 periods
+    magnet = ph.MagneticDipole(moment=(1e-6, 2e-6, 1e-6), field=(1.0, 0.0, 0.0))
+    with pytest.warns(ph.ToleranceNotReached, match="resonances met with an unknown phase"):
+        d = ph.drift(BODY, magnet, omega=omega, t_span=(0, 6e3), rtol=1e-7)
+    assert [e.k for e in d.events] == [(-3, 1)]
+    assert "3 turns in the body take nearly as long as 1 about the momentum" in d.events[0].text
+    assert d.error - d.events[0].bound < 0.1 * apart(d, omega, 6e3) < 0.1 * d.error  # stretches do not see it
+
+
 def test_bounds_of_averages_are_in_the_message() -> None:
     with pytest.raises(ph.DriftImpossible, match=r"the span is .* periods .* averages take 400 at least"):
         ph.drift(BODY, damping(1, 1, 1), omega=OMEGA, t_span=(0, 100))

@@ -10,12 +10,11 @@ from typing import NamedTuple
 
 import numpy as np
 
-from polhode.averages.evolution import STEPS_SHARE, TOO_STRONG, Correction, Path, Steps, watched_path
+from polhode.averages.evolution import HALF_WINDOW, STEPS_SHARE, TOO_STRONG, Correction, Path, Steps, watched_path
 from polhode.averages.rates import SHARE_OF_TOLERANCE, MeanRates, Survey
 from polhode.averages.stretches import (
     FIRST_STRETCHES,
     GAP,
-    HALF_WINDOW,
     HALF_WINDOW_ORBITS,
     Full,
     Stretch,
@@ -40,6 +39,8 @@ MARGIN = 1.25
 """What errors are stated by, in units of what the stretches show."""
 APART = 0.2
 """The least distance of two stretches, in units of their length: short spans have fewer of them."""
+FEWEST_TO_CORRECT = 4
+"""The fewest stretches whose excess is interpolated: where turns become slow, long stretches leave no room for more."""
 FROM_SEPARATRIX = 10.0
 """The least distance from the separatrix at the start, in changes of one period."""
 
@@ -136,7 +137,7 @@ def checked_start(asked: Question, rates: MeanRates, t0: float, z: Floats, span:
             f"{least:.2g}): {in_full} until it has left, and drift from there"
         )
     for length, fewest, what in (
-        (max(seen.period, 2.0 * math.pi / seen.precession), LEAST_PERIODS, "periods"),
+        (seen.slowest, LEAST_PERIODS, "periods"),
         (asked.orbit if asked.over_orbit else None, LEAST_ORBITS, "orbits"),
     ):
         if length is not None and abs(span) < fewest * length:
@@ -178,7 +179,7 @@ def followed(asked: Question, rates: MeanRates, window: Window, begun: Begun) ->
     apart = float(np.abs((second.at(common) - first.at(common)) / rates.scale).max())
     error = MARGIN * max(excess, apart) + known
     begun.error = error + _jumps(first)
-    if error <= asked.rtol:
+    if error <= asked.rtol or len(stretches) < FEWEST_TO_CORRECT:
         return Course(first, tuple(stretches), begun.error, False)
     nodes = np.array([s.middle for s in stretches])
     others = _stretches(asked, rates, second, 0.5 * (nodes[1:] + nodes[:-1]), FIRST_STRETCHES, [])

@@ -15,8 +15,12 @@ STRONG, TOO_STRONG = 1e-2, 0.1
 """The change of momentum in a period, relative to it, from which a drift warns and at which it ends."""
 NEAREST, FARTHEST = 1e-7, 1e-3
 """The distance from the separatrix at which a drift ends lies between these: it is what one period may change."""
+HALF_WINDOW = 20.0
+"""Half of the window of a mean, in periods: what oscillates is damped to 1e-6."""
 ALIGNED = math.radians(1.0)
 """A body turns about an axis if the momentum stays within this angle of it."""
+UNFILTERED = 12.0
+"""A resonance k that is not passed counts if a window sees less than this of its angle: half window times k . nu."""
 SLIGHT_JUMP = 0.01
 """Resonances are followed whose jump may be larger than this share of the tolerance."""
 STEP_SHARE, STEPS_SHARE = 1e-3, 0.02
@@ -36,7 +40,7 @@ class DriftEvent(NamedTuple):
     text: str
     """What happened, in a sentence."""
     bound: float = 0.0
-    """The greatest jump of momentum or energy at a resonance, relative to the start."""
+    """The greatest change of momentum or energy by a resonance, relative to the start."""
     k: tuple[int, int] = (0, 0)
     """The resonance: k1 turns of the momentum in the body against k2 turns about the momentum in space."""
 
@@ -189,6 +193,7 @@ class Watch:
         self.tolerance = SHARE_OF_TOLERANCE * rtol / max(span, 1e-300)
         z0 = steps.z[-1]
         self.last, _ = rates.settle_points(steps.t[-1], z0, self.tolerance)
+        self.near = dict[tuple[int, int], DriftEvent]()
         self.symmetric = rates.symmetric
         self.aligned = slant(rates.moments, z0) < math.sin(ALIGNED)
 
@@ -264,7 +269,23 @@ class Watch:
             found.append(event)
             caught |= holds
         self.events += sorted(found)
+        self._near(b, k1, k2, last, size, jump, passed)
         return caught
+
+    def _near(self, seen: Survey, k1: Any, k2: Any, rate: Any, size: Any, jump: Any, passed: Any) -> None:
+        """Adds the resonances that are near, and not passed: they sway so slowly that no window shows their mean."""
+        m, n = k1.shape
+        with np.errstate(divide="ignore", invalid="ignore"):
+            sway = np.minimum(4.0 * size / np.abs(rate), jump)
+        slow = (np.abs(rate) * HALF_WINDOW * seen.slowest < UNFILTERED) & (k2 > 0) & (k2 < m // 2) & (k1 > -(n // 2))
+        for i, j in np.argwhere(slow & ~passed & (sway > SLIGHT_JUMP * self.rtol)):
+            k, bound = (int(k1[i, j]), int(k2[i, j])), float(sway[i, j])
+            before = next((e for e in self.events if e.k == k), None)
+            if before is not None and (before is not self.near.get(k) or before.bound >= bound):
+                continue
+            text = f"at t = {seen.t:.6g} s {_turns(k, 'nearly ')}: momentum and energy sway by at most {bound:.1e}"
+            self.near[k] = DriftEvent(seen.t, "resonance", text, bound, k)
+            self.events[:] = [*(e for e in self.events if e is not before), self.near[k]]
 
     def _met(
         self, k: tuple[int, int], t: float, piece: Any, bound: float, c: Any, slope: float
@@ -278,7 +299,7 @@ class Watch:
                 d = step * (1e-6 / length)
                 change = _detuning(self.rates, z + d, k) - _detuning(self.rates, z - d, k)
                 pull = math.hypot(pull, change * length / 2e-6)
-        turns = f"{abs(k[0])} turns in the body take as long as {k[1]} about the momentum"
+        turns = _turns(k)
         if 2.0 * pull > slope:
             text = (
                 f"at t = {t:.6g} s {turns}, and the torque may hold the body in this resonance: run in full from a "
@@ -286,6 +307,10 @@ class Watch:
             )
             return DriftEvent(t, "limit", text, bound, k), True
         return DriftEvent(t, "resonance", f"at t = {t:.6g} s {turns}: a jump of at most {bound:.1e}", bound, k), False
+
+
+def _turns(k: tuple[int, int], nearly: str = "") -> str:
+    return f"{abs(k[0])} turns in the body take {nearly}as long as {k[1]} about the momentum"
 
 
 def nearness(strength: float) -> float:

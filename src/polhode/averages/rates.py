@@ -41,6 +41,11 @@ class Survey(NamedTuple):
     """Fourier coefficients c[k2, k1] of (R N, w . N) over their sizes: k2 of phi, k1 of v, both from -n/2 on."""
     scale: Floats
 
+    @property
+    def slowest(self) -> float:
+        """The longer of the two periods, s."""
+        return max(self.period, 2.0 * math.pi / self.precession)
+
     def rate(self, k1: Any, k2: Any) -> Any:
         """k . nu in rad/s."""
         return k1 * (2.0 * math.pi / self.period) + k2 * self.precession

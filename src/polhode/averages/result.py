@@ -275,7 +275,7 @@ class Drift:
         parts = [f"{how} for {duration(abs(self.t_last - t0))}", *met]
         if jumps:
             worst = max(e.bound for e in jumps)
-            parts.append(f"passes {len(jumps)} resonance{'s' * (len(jumps) > 1)}, by at most {worst:.1e} each")
+            parts.append(f"meets {len(jumps)} resonance{'s' * (len(jumps) > 1)}, by at most {worst:.1e} each")
         text = ", ".join(parts) + (f", then {last}" if last else "")
         if self.branches:
             ways = (f"{b.drift.mode[-1]} {b.drift.side:+.0f}: {b.probability:.2g}" for b in self.branches)
@@ -431,7 +431,7 @@ def drift_along(asked: Question, rates: MeanRates, window: Window, begun: Begun,
 def _cause(course: Course) -> str:
     jumps = [e for e in course.path.events if e.kind == "resonance"]
     if sum(e.bound for e in jumps) > 0.5 * course.error:
-        return f"{len(jumps)} resonances were passed with an unknown phase, see d.events"
+        return f"resonances met with an unknown phase ({len(jumps)}) are most of it, see d.events"
     return "the torque is too strong for more; d.simulate(t0, span) runs parts of it in full"
 
 
