@@ -323,7 +323,19 @@ def _compiled(make: Callable[..., T], on_compile: OnCompile, what: str, tentativ
     else:
         on_wait = partial(announce, what, kept=trusted_directory() is not None)
     with _undisturbed():
-        return uninterrupted(partial(make, tentative), PATIENCE_SECONDS, on_wait)
+        return uninterrupted(lambda: _cleared(make, tentative), PATIENCE_SECONDS, on_wait)
+
+
+def _cleared(make: Callable[..., T], tentative: bool) -> T:
+    """The same, with what the compiler has left freed in this thread.
+
+    Numba is told when its functions are freed, by callbacks in which Python ignores exceptions: in the main thread a
+    Ctrl-C that came then would be lost.
+    """
+    try:
+        return make(tentative)
+    finally:
+        gc.collect(0)  # nothing is older that was made since the search for garbage rests
 
 
 def _path_of(key: tuple[str, str]) -> Path | None:
