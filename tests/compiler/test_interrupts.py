@@ -236,23 +236,23 @@ def test_the_compilers_functions_are_freed_where_no_signal_is_heard(tmp_path: Pa
     found = Fresh(tmp_path, tmp_path / "bytecode").code("""
         import gc, threading, weakref
         import numpy as np
+        import polhode as ph
         from numba.core.typing.context import BaseContext
-        from polhode.compiler import program
 
-        def tripled(x, n):
-            for i in range(n):
-                x[i] = 3.0 * x[i] + 1.0
-            return n
+        def weighed(t, q, w, p):
+            arm = np.array([0.1, 0.2, 0.3])  # an array: Numba compiles it
+            return -arm[0] * w[0], -arm[1] * w[1], -arm[2] * w[2]
 
         insert, watched, freed = BaseContext._insert_global, [], []
 
         def noted(context, value, kind):
             insert(context, value, kind)
-            if hasattr(value, "py_func") and "tripled" in repr(value):
+            if hasattr(value, "py_func") and "weighed" in repr(value):
                 watched.append(weakref.ref(value, lambda _: freed.append(threading.current_thread() is main)))
 
         main, BaseContext._insert_global = threading.main_thread(), noted
-        program(tripled, "pi")(np.ones(2), 2)
+        run = {"omega": [0.1, 0.2, 0.3], "t_span": (0.0, 1.0), "method": "RK4", "step": 0.1}
+        ph.simulate(ph.Body([1.0, 2.0, 2.5]), ph.torque(weighed), **run)
         gc.collect()
         report(watched=len(watched), freed=freed)
     """)

@@ -318,7 +318,7 @@ def test_signals_are_not_lost_at_the_border() -> None:
         with pytest.raises(ph.SimulationInterrupted) as caught:
             ph.simulate(BODY, called(endless), **RUN | {"t_span": (0.0, 1e6), "every": 1_000_000})
         timer.join()
-        assert caught.value.solution.t_last > 1.0
+        assert caught.value.solution.t_last > 0.9  # the step in which the timer began may be the last
 
 
 def test_a_run_within_a_run() -> None:
