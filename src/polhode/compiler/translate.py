@@ -542,7 +542,7 @@ class _Translator:
             return self.power(Num("f", 0, _constant(a, "f")), b)
         if op is ast.Div and b == 0:
             return Num("f", 0, self.op(f"fdiv double {_constant(a, 'f')}, {_constant(b, 'f')}"))
-        if op not in _FOLDED or (op in (ast.FloorDiv, ast.Mod) and float in (type(a), type(b))):
+        if op not in _FOLDED or (op in (ast.FloorDiv, ast.Mod) and float in (type(a), type(b)) and b == 0):
             raise Unsupported(op.__name__)
         return _FOLDED[op](a, b)
 
