@@ -988,7 +988,7 @@ class _Translator:
                 return f(*args, **(named or {}))
             made = None if named else _known().get(f) if getattr(f, "__hash__", None) else None
             if made is None:
-                raise Unsupported(f"there is no form of {home(f) or repr(f)} for several bodies at once")
+                raise Unsupported(f"a call of {home(f) or repr(f)} is not translated")
             return made(self, *args)
         if f in self.apart:
             return self.by_address(self.apart[f], *args)
