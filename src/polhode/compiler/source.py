@@ -12,7 +12,6 @@ from functools import lru_cache
 from typing import Any, NamedTuple
 
 from polhode.compiler.digest import code_text
-from polhode.compiler.recently_used import Recent
 
 FUTURE = sum(getattr(__future__, name).compiler_flag for name in __future__.all_feature_names)
 Definition = ast.FunctionDef | ast.Lambda
@@ -22,13 +21,12 @@ class NoSource(ValueError):
     """There is no source, or one that has changed since."""
 
 
-_made: dict[types.CodeType, ast.FunctionDef] = Recent(256)
-"""The trees of functions that were compiled from them."""
-
-
 def definition(f: types.FunctionType) -> Definition:
-    """Returns the syntax tree of a function."""
-    return _made.get(f.__code__) or _definition(f.__code__, getattr(f, "__text__", None))
+    """Returns the syntax tree of a function; one that was made of a tree has it with its code as `__tree__`."""
+    made: tuple[types.CodeType, Definition] | None = getattr(f, "__tree__", None)
+    if made is not None and made[0] is f.__code__:
+        return made[1]
+    return _definition(f.__code__, getattr(f, "__text__", None))
 
 
 @lru_cache(maxsize=1024)
@@ -127,5 +125,4 @@ def compiled(node: ast.FunctionDef, f: types.FunctionType, free: tuple[str, ...]
     flags = f.__code__.co_flags & FUTURE
     module = compile(ast.fix_missing_locations(outer), f.__code__.co_filename, "exec", flags, dont_inherit=True)
     (code,) = codes_in(next(codes_in(module)))
-    _made[code] = node
     return code
