@@ -37,6 +37,9 @@ def loops(t: float, w: Any, p: Any) -> Any:
         total += x * helper(t, x)
     for k, y in ((0, t), (2, w[1])):
         total = total + w[k] * y
+    total += sum([x * y for x, y in zip(w, (1.5, t, p[0]))]) + sum(x * x for x in w)  # noqa: B905
+    for j, x in enumerate(tuple(y - j for j, y in enumerate(w))):
+        total += j * x
     k = 3
     while k:
         k -= 1
