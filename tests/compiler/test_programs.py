@@ -308,7 +308,7 @@ def changing(t: Any) -> Any:
 
 
 def generator(t: Any) -> Any:
-    return (t, sum(x * t for x in (1.0, 2.0)), 0.0)  # here
+    return (t, sum(x * t for x in (1.0, 2.0) if x > t), 0.0)  # here
 
 
 def starred(t: Any) -> Any:

@@ -187,6 +187,7 @@ def _rewritten(f: types.FunctionType, callers: tuple[types.FunctionType, ...]) -
         code, f.__globals__, f.__name__, f.__defaults__, tuple(cells[name] for name in code.co_freevars)
     )
     made.__kwdefaults__ = f.__kwdefaults__
+    made.__tree__ = code, node  # type: ignore[attr-defined]
     if hasattr(f, "__apart__"):  # it is as large with its decisions
         apart(made)
     return made, rewriter.count

@@ -7,12 +7,11 @@ import copy
 import inspect
 import sys
 import types
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from functools import lru_cache
 from typing import Any, NamedTuple
 
 from polhode.compiler.digest import code_text
-from polhode.compiler.recently_used import Recent
 
 FUTURE = sum(getattr(__future__, name).compiler_flag for name in __future__.all_feature_names)
 Definition = ast.FunctionDef | ast.Lambda
@@ -22,13 +21,12 @@ class NoSource(ValueError):
     """There is no source, or one that has changed since."""
 
 
-_made: dict[types.CodeType, ast.FunctionDef] = Recent(256)
-"""The trees of functions that were compiled from them."""
-
-
 def definition(f: types.FunctionType) -> Definition:
-    """Returns the syntax tree of a function."""
-    return _made.get(f.__code__) or _definition(f.__code__, getattr(f, "__text__", None))
+    """Returns the syntax tree of a function; one that was made of a tree has it with its code as `__tree__`."""
+    made: tuple[types.CodeType, Definition] | None = getattr(f, "__tree__", None)
+    if made is not None and made[0] is f.__code__:
+        return made[1]
+    return _definition(f.__code__, getattr(f, "__text__", None))
 
 
 @lru_cache(maxsize=1024)
@@ -42,47 +40,54 @@ def _definition(code: types.CodeType, text: str | None) -> Definition:
         except (OSError, TypeError, IndexError):
             raise NoSource(f"{code.co_name} has no source") from None
     source = _read(text, code.co_flags & FUTURE)
-    if code_text(code) in source.codes.get(code.co_firstlineno, ()):
-        for node in reversed(source.definitions.get(code.co_firstlineno, [])):  # from the inside out
-            named = node.name if isinstance(node, ast.FunctionDef) else "<lambda>"
-            if code.co_name == named and _is_inside(code, node):
+    if code_text(code) in map(code_text, source.codes.get(code.co_firstlineno, ())):
+        if code.co_name == "<lambda>":
+            found: Iterable[Definition] = (node for node in ast.walk(source.tree) if isinstance(node, ast.Lambda))
+        else:
+            found = source.definitions.get(code.co_firstlineno, [])
+        for node in reversed([*found]):  # from the inside out
+            if code.co_name == getattr(node, "name", "<lambda>") and _is_inside(code, node):
                 return node
     raise NoSource(f"{code.co_name} has no source, or one that has changed since")
 
 
 class _Source(NamedTuple):
-    """All functions in a source by the line at which they begin, and the codes that it compiles to."""
+    """All functions in a source, and the codes that it compiles to, by the line at which they begin."""
 
+    tree: ast.Module
     definitions: dict[int, list[Definition]]
-    codes: dict[int, set[str]]
+    codes: dict[int, list[types.CodeType]]
 
 
 @lru_cache(maxsize=256)
 def _read(text: str, flags: int) -> _Source:
     definitions: dict[int, list[Definition]] = {}
-    codes: dict[int, set[str]] = {}
+    codes: dict[int, list[types.CodeType]] = {}
     try:
         tree = ast.parse(text)
     except SyntaxError:
         raise NoSource("the source has changed since") from None
-    for node in ast.walk(tree):
+    statements: list[Any] = [tree]
+    for node in statements:
         if isinstance(node, ast.FunctionDef):
             definitions.setdefault(min([node.lineno, *(d.lineno for d in node.decorator_list)]), []).append(node)
-        elif isinstance(node, ast.Lambda):
-            definitions.setdefault(node.lineno, []).append(node)
+        for part in ("body", "orelse", "finalbody", "handlers", "cases"):
+            statements += getattr(node, part, [])
     # Cells of a notebook may await outside of functions.
-    to_see = [compile(text, "<source>", "exec", flags | ast.PyCF_ALLOW_TOP_LEVEL_AWAIT, dont_inherit=True)]
-    while to_see:
-        code = to_see.pop()
-        codes.setdefault(code.co_firstlineno, set()).add(code_text(code))
-        to_see.extend(codes_in(code))
-    return _Source(definitions, codes)
+    whole = compile(tree, "<source>", "exec", flags | ast.PyCF_ALLOW_TOP_LEVEL_AWAIT, dont_inherit=True)
+    to_see = [whole]
+    for code in to_see:
+        codes.setdefault(code.co_firstlineno, []).append(code)
+        to_see += codes_in(code)
+    return _Source(tree, definitions, codes)
 
 
 def _is_inside(code: types.CodeType, node: Definition) -> bool:
     """Whether all of the code comes from this piece of the source; a line can have several lambdas."""
     if isinstance(node, ast.FunctionDef):
         return True
+    if node.lineno != code.co_firstlineno:
+        return False
     arguments = [a.arg for a in (*node.args.posonlyargs, *node.args.args, *node.args.kwonlyargs)]
     if arguments != list(code.co_varnames[: len(arguments)]):
         return False
@@ -120,5 +125,4 @@ def compiled(node: ast.FunctionDef, f: types.FunctionType, free: tuple[str, ...]
     flags = f.__code__.co_flags & FUTURE
     module = compile(ast.fix_missing_locations(outer), f.__code__.co_filename, "exec", flags, dont_inherit=True)
     (code,) = codes_in(next(codes_in(module)))
-    _made[code] = node
     return code

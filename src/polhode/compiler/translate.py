@@ -13,8 +13,8 @@ import operator
 import re
 import struct
 import types
-from collections.abc import Callable, Iterator, Sequence
-from functools import lru_cache, partial
+from collections.abc import Callable, Hashable, Iterator, Sequence
+from functools import lru_cache, partial, reduce
 from itertools import chain
 from typing import Any, NamedTuple
 
@@ -23,6 +23,7 @@ import numpy as np
 from polhode.compiler.digest import (
     DigestWalk,
     captured,
+    home,
     is_ours,
     is_primitive,
     is_record,
@@ -542,7 +543,7 @@ class _Translator:
             return self.power(Num("f", 0, _constant(a, "f")), b)
         if op is ast.Div and b == 0:
             return Num("f", 0, self.op(f"fdiv double {_constant(a, 'f')}, {_constant(b, 'f')}"))
-        if op not in _FOLDED or (op in (ast.FloorDiv, ast.Mod) and float in (type(a), type(b))):
+        if op not in _FOLDED or (op in (ast.FloorDiv, ast.Mod) and float in (type(a), type(b)) and b == 0):
             raise Unsupported(op.__name__)
         return _FOLDED[op](a, b)
 
@@ -713,6 +714,9 @@ class _Translator:
         if isinstance(x, tuple):
             if self.checked and type(k) is Num and x and len(_types(_shape(x[0]))) > MOST_PARTS:
                 raise Unsupported("a row of many items")
+            if self.checked and type(x) is _Items and type(k) is int and not -len(x) <= k < len(x):
+                self.ensure(False)
+                return x[0]
             return x[k] if type(k) is int else self.indexed(x, self.from_start(k, len(x)))
         if type(k) not in (Num, int) or (type(k) is Num and (k.kind != "i" or k.lanes)):
             raise Unsupported("an index")
@@ -899,6 +903,23 @@ class _Translator:
                 found.append(self.value(item, frame))
         return tuple(found)
 
+    def comprehended(self, node: Any, frame: _Frame) -> _List:
+        """Returns the list of an expression for each item of a tuple, or for each number of a constant range."""
+        (over, *others), source, found = node.generators, node.generators[0].iter, []
+        if others or over.ifs:
+            raise Unsupported("more than one for")
+        if isinstance(source, ast.Call) and self.value(source.func, frame) is range:
+            items = tuple(range(*self.items(ast.Tuple(source.args), frame)))
+        else:
+            items = self.sequence(self.value(source, frame))
+        around = frame.names
+        for item in items:
+            frame.names = dict(around)
+            self.assign(over.target, item, frame)
+            found.append(self.value(node.elt, frame))
+        frame.names = around
+        return _List(found)
+
     def unary(self, node: Any, frame: _Frame) -> Any:
         if isinstance(node.op, ast.Not):
             x = self.condition(node.operand, frame)
@@ -985,9 +1006,9 @@ class _Translator:
         if is_primitive(f) or not isinstance(f, types.FunctionType):
             if is_record(f):
                 return f(*args, **(named or {}))
-            made = None if named else _known().get(f) if getattr(f, "__hash__", None) else None
+            made = None if named else _known().get(f) if isinstance(f, Hashable) else None
             if made is None:
-                raise Unsupported(f"a call of {f!r}")
+                raise Unsupported(f"a call of {home(f) or repr(f)} is not translated")
             return made(self, *args)
         if f in self.apart:
             return self.by_address(self.apart[f], *args)
@@ -1306,7 +1327,7 @@ class _Translator:
     def each(self, node: Any, frame: _Frame) -> None:
         given, source = [], node.iter
         over = self.value(source.func, frame) if isinstance(source, ast.Call) else None
-        if node.orelse or (over is not None and over is not range):
+        if node.orelse:
             raise Unsupported("a loop")
         if over is range:
             given = list(self.items(ast.Tuple(source.args), frame))
@@ -1420,6 +1441,7 @@ _EXPRESSIONS: dict[type, Callable[..., Any]] = {
     ast.Constant: lambda t, node, frame: node.value, ast.List: lambda t, node, frame: _List(t.items(node, frame)),
     ast.Name: _Translator.named, ast.Attribute: _Translator.attribute, ast.Subscript: _Translator.subscript,
     ast.Tuple: _Translator.items, ast.UnaryOp: _Translator.unary, ast.Compare: _Translator.comparison,
+    ast.ListComp: _Translator.comprehended, ast.GeneratorExp: _Translator.comprehended,
     ast.BoolOp: _Translator.decided, ast.IfExp: _Translator.alternative, ast.Call: _Translator.call,
     ast.BinOp: lambda t, node, frame: t.operation(type(node.op), t.value(node.left, frame), t.value(node.right, frame)),
 }  # fmt: skip
@@ -1756,7 +1778,11 @@ def _known() -> dict[Any, Callable[..., Any]]:
     """Returns what stands for functions of Python, and for primitives."""
     known: dict[Any, Callable[..., Any]] = {
         float: _float, int: _int, abs: _abs, len: _length, bool: lambda t, x: t.truth(x),
-        min: lambda t, *x: t.extreme("lt", *x), max: lambda t, *x: t.extreme("gt", *x), tuple: lambda t, x: tuple(x),
+        min: lambda t, *x: t.extreme("lt", *x), max: lambda t, *x: t.extreme("gt", *x),
+        tuple: lambda t, x: tuple(t.sequence(x)), list: lambda t, x: _List(t.sequence(x)),
+        sum: lambda t, x: reduce(partial(t.operation, ast.Add), t.sequence(x), 0),
+        zip: lambda t, *x: tuple(zip(*map(t.sequence, x), strict=False)),
+        enumerate: lambda t, x: tuple(enumerate(t.sequence(x))),
         math.floor: _rounded("floor"), math.ceil: _rounded("ceil"), math.isfinite: _finite,
         math.copysign: lambda t, x, y: t.intrinsic("copysign", x, y),
         ops.fma: lambda t, a, b, c: t.intrinsic("fma", a, b, c), ops.two_product: _two_product,

@@ -190,7 +190,8 @@ def _with_columns(used: Splitting, pull: Any, scales: Scales, *, carried: bool) 
         """Writes a stage."""
         if s.flow is not kick:
             return [f"s = flow_{s.flow.__name__}(body, p, t + {c} * h, s, {fraction} * h)"]
-        return [f"memory = pull(body, p, t + {c} * h, s)", f"s = push(p, s, {fraction} * h, memory)"]
+        kept = "memory" if carried else "n"  # what is not carried may be of another type than the empty memory
+        return [f"{kept} = pull(body, p, t + {c} * h, s)", f"s = push(p, s, {fraction} * h, {kept})"]
 
     clock = [1.0 if abs(c - 1.0) < 1e-14 else c for c in times]
     if stages[0].flow is kick:
