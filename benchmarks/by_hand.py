@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numba import njit
 
-from polhode.compiler.link import dispatcher_of
+from polhode.compiler.numba_door import dispatcher_of
 from polhode.kernels.algebra import trig
 from polhode.kernels.free.exact_flow import increment, momentum_increment, needed
 from polhode.kernels.steps.flows import HEADROOM, kick

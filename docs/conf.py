@@ -12,6 +12,7 @@ os.environ["POLHODE_QUIET"] = "1"  # compilations are announced on terminals, no
 logging.getLogger("traitlets").setLevel(logging.WARNING)
 
 import kernel  # noqa: E402
+from sphinx.pycode import ModuleAnalyzer  # noqa: E402
 
 import polhode  # noqa: E402
 
@@ -69,6 +70,11 @@ autodoc_default_options = {"members": True}
 autodoc_preserve_defaults = True
 python_maximum_signature_line_length = 90
 python_use_unqualified_type_names = True
+# Overloads would show the arguments of an ensemble as `**asked`; its signature has each with its type.
+for module in ("polhode.api.ensemble", "polhode.api.plan"):
+    analyzer = ModuleAnalyzer.for_module(module)
+    analyzer.analyze()
+    analyzer.overloads.clear()
 napoleon_google_docstring = False
 napoleon_use_rtype = False
 

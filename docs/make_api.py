@@ -13,10 +13,13 @@ GROUPS = {
     "See it turn": "view",
     "Data and other simulators": "fit Fit check Verdict",
     "Methods": "compare Comparison",
-    "Torques: make your own": "torque torque_from_pointer Sampled Table table_at where clip cross dot to_body to_space",
+    "Torques: make your own": (
+        "torque torque_from_pointer Sampled thrusters Table table_at where clip cross dot to_body to_space"
+    ),
     "Torques: models": (
-        "Free ConstantBodyTorque ConstantSpaceTorque CoulombSoftWall Damper Facets GravityGradient HeavyTop "
-        "LinearDamping MagneticDipole OrbitalGravityGradient PiecewiseTorque ReactionWheels SinusoidalTorque"
+        "Free ConstantBodyTorque ConstantSpaceTorque ControlMomentGyros CoulombSoftWall Damper Facets GravityGradient "
+        "HeavyTop LinearDamping MagneticDipole Magnetorquers OrbitalGravityGradient PiecewiseTorque ReactionWheels "
+        "SinusoidalTorque"
     ),
     "Attitudes": "quaternion_conjugate quaternion_from_euler quaternion_from_mrp quaternion_product",
     "Files": "load read_aem read_apm",

@@ -23,8 +23,9 @@ INTRODUCTION = """\
 | its weight; a uniform field | `HeavyTop`; `MagneticDipole` |
 | a planet, along an orbit | `GravityGradient`, with an [orbit](../howto/orbit.md) |
 | drag or sunlight on flat sides | `Facets` |
-| thrusters | `ConstantBodyTorque(...).during(start, end)`, `PiecewiseTorque` |
-| a controller or wheels | `Sampled` for your own law, `ReactionWheels`, `LinearDamping` |
+| thrusters | `ConstantBodyTorque(...).during(start, end)`, `PiecewiseTorque`; in pulses, by a law, `thrusters` |
+| magnetic torquers | `Magnetorquers`, with a [field](../howto/orbit.md) |
+| a controller, wheels, gyros | `Sampled` for your own law, `ReactionWheels`, `ControlMomentGyros`, `LinearDamping` |
 | energy lost inside | `Damper` |
 | numbers that were measured | `Table` |
 | anything else | a function of yours: `@ph.torque` |

@@ -14,12 +14,17 @@ PLACE = re.compile(r"(?<=<!-- tree -->\n).*?(?=<!-- end -->)", re.DOTALL)
 IN_ONE_LINE = ("papers",)
 """Folders of which each package is one line: a paper has one file for each figure or set of claims."""
 
+LONGEST = 96
+"""Longer sentences end at their colon, or at their last comma within so many characters."""
+
 
 def first_sentence(file: Path) -> str:
     """Returns the first sentence of the docstring of a module; what a colon announces is left out."""
     text = " ".join((ast.get_docstring(ast.parse(file.read_text("utf-8"))) or "").split("\n\n")[0].split())
     sentence = re.split(r"(?<=[.])\s", text)[0].rstrip(".")
-    return sentence if len(sentence) <= 96 else re.split(r"[:;]\s|,\s", sentence)[0]
+    if len(sentence) > LONGEST:
+        sentence = re.split(r"[:;]\s", sentence)[0]
+    return sentence if len(sentence) <= LONGEST else sentence[:LONGEST].rpartition(",")[0]
 
 
 def lines(folder: Path, depth: int = 0) -> Iterator[str]:

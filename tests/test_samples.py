@@ -1,6 +1,6 @@
 """Draws: the right distribution, and the same body for the same seed and number whatever else there is."""
 
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import pytest
@@ -162,5 +162,70 @@ def test_bad_input(change: dict[str, Any], words: str) -> None:
 )
 def test_distributions_that_make_no_sense(make: Any, words: str) -> None:
     with pytest.raises((TypeError, ValueError)) as caught:
+        make()
+    assert words in str(caught.value)
+
+
+# --- tensors
+
+
+def test_tensors_have_the_deviations_asked_for() -> None:
+    body = ph.Body([[2.0, 0.2, 0.0], [0.2, 2.4, -0.1], [0.0, -0.1, 3.0]])
+    x = drawn(samples.Inertia(body, moments=[0.01, 0.02, 0.03]), 20 * BLOCK, "body")
+    own = np.einsum("ik,nij,jk->nk", body.axes, x, body.axes)
+    for k, sd in enumerate((0.01, 0.02, 0.03)):
+        assert stats.kstest((own[:, k] / body.moments[k] - 1.0) / sd, "norm").pvalue > ENOUGH
+    x = drawn(samples.Inertia(body, moments=0.0, axes=1e-4), 20 * BLOCK, "body")
+    seen = np.einsum("ik,nij,jl->nkl", body.axes, x, body.axes)
+    gaps = body.moments - body.moments[:, None]
+    for i, j in ((0, 1), (0, 2), (1, 2)):  # to first order an axis turns by the product of inertia over the gap
+        assert stats.kstest(seen[:, i, j] / gaps[i, j] / 1e-4, "norm").pvalue > ENOUGH
+    root = 1e-3 * np.random.default_rng(3).normal(size=(6, 6))
+    x = drawn(samples.Inertia(body, covariance=root @ root.T), 20 * BLOCK, "body")
+    elements = x[:, [0, 1, 2, 0, 0, 1], [0, 1, 2, 1, 2, 2]]
+    np.testing.assert_allclose(np.cov(elements.T), root @ root.T, atol=3e-2 * np.abs(root @ root.T).max())
+    assert np.array_equal(x, x.transpose(0, 2, 1))
+
+
+def test_no_tensor_is_impossible() -> None:
+    plate = ph.Body([1.0, 2.0, 3.0])
+    x = drawn(samples.Inertia(plate, moments=0.2, axes=0.1), 4 * BLOCK, "body")
+    moments = np.linalg.eigvalsh(x)
+    assert (moments[:, 0] > 0.0).all()
+    assert (2.0 * moments[:, 2] <= moments.sum(axis=1) * (1.0 + 1e-15)).all()
+    # What is left of a normal distribution on one side of a plane through its middle has the mean sqrt(2 / pi) sd.
+    gap = moments[:, :2].sum(axis=1) - moments[:, 2]
+    near = drawn(samples.Inertia(plate, moments=1e-3), 20 * BLOCK, "body")
+    own = np.diagonal(near, axis1=1, axis2=2)
+    assert stats.kstest((own @ [1, 1, -1]) / (1e-3 * np.sqrt(14.0)), "halfnorm").pvalue > ENOUGH
+    assert gap.min() >= -1e-15
+    with pytest.raises(ValueError, match="hardly any belongs to a body"):
+        drawn(samples.Inertia(ph.Body([1.0, 2.0, 9.0], allow_unphysical=True), moments=1e-3), 1, "body")
+
+
+def test_an_ensemble_of_drawn_tensors() -> None:
+    near = samples.Inertia(BODY, moments=0.05, axes=0.1)
+    given: dict[str, Any] = {"omega": [0.1, 2.0, 0.0], "t_span": (0.0, 0.2), "step": 0.1, "method": "MR2"}
+    with interpreted():
+        many = ph.ensemble(near, count=6, seed=5, **given)
+        one = ph.simulate(many[4].body, **given)
+        rows = ph.ensemble(np.array([b.tensor for b in (many[3].body, many[4].body)]), **given)
+    assert len({b.body for b in many}) == 6
+    np.testing.assert_allclose(many.last_momentum[4], one.last_momentum, rtol=1e-13)
+    np.testing.assert_allclose(rows.last_momentum, many.last_momentum[3:5], rtol=1e-13)
+
+
+@pytest.mark.parametrize(
+    ("make", "words"),
+    [
+        (lambda: samples.Inertia(cast("Any", [1, 2, 2.5]), moments=0.1), "body must be a polhode.Body"),
+        (lambda: samples.Inertia(BODY), "give moments, relative standard deviations, or the covariance"),
+        (lambda: samples.Inertia(BODY, moments=-0.1), "moments are standard deviations and must not be negative"),
+        (lambda: samples.Inertia(BODY, moments=0.1, axes=[1, 2]), "axes must be one number or 3 of them, not 2"),
+        (lambda: samples.Inertia(BODY, covariance=np.eye(3)), "covariance must have the shape (6, 6)"),
+    ],
+)
+def test_bad_tensors(make: Any, words: str) -> None:
+    with pytest.raises((ValueError, TypeError)) as caught:
         make()
     assert words in str(caught.value)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from polhode.support.interrupts import on_demand
 
-__version__ = "0.2.0"
+__version__ = "0.3.0"
 
 if TYPE_CHECKING:
     from polhode import cases as cases
@@ -75,6 +75,8 @@ if TYPE_CHECKING:
     from polhode.torques import torque as torque
     from polhode.torques import torque_from_pointer as torque_from_pointer
     from polhode.torques._sampled import Sampled as Sampled
+    from polhode.torques._thrusters import thrusters as thrusters
+    from polhode.torques.control_moment_gyros import ControlMomentGyros as ControlMomentGyros
     from polhode.torques.coulomb_soft_wall import CoulombSoftWall as CoulombSoftWall
     from polhode.torques.damper import Damper as Damper
     from polhode.torques.damping import LinearDamping as LinearDamping
@@ -83,6 +85,7 @@ if TYPE_CHECKING:
     from polhode.torques.gravity_gradient import OrbitalGravityGradient as OrbitalGravityGradient
     from polhode.torques.heavy_top import HeavyTop as HeavyTop
     from polhode.torques.magnetic_dipole import MagneticDipole as MagneticDipole
+    from polhode.torques.magnetorquers import Magnetorquers as Magnetorquers
     from polhode.torques.mass_flow import MassFlow as MassFlow
     from polhode.torques.no_torque import Free as Free
     from polhode.torques.prescribed import ConstantBodyTorque as ConstantBodyTorque
@@ -137,6 +140,8 @@ _NAMES = {
     "systems.system": "System",
     "torques": "torque torque_from_pointer",
     "torques._sampled": "Sampled",
+    "torques._thrusters": "thrusters",
+    "torques.control_moment_gyros": "ControlMomentGyros",
     "torques.coulomb_soft_wall": "CoulombSoftWall",
     "torques.damper": "Damper",
     "torques.damping": "LinearDamping",
@@ -144,6 +149,7 @@ _NAMES = {
     "torques.gravity_gradient": "GravityGradient OrbitalGravityGradient",
     "torques.heavy_top": "HeavyTop",
     "torques.magnetic_dipole": "MagneticDipole",
+    "torques.magnetorquers": "Magnetorquers",
     "torques.mass_flow": "MassFlow",
     "torques.no_torque": "Free",
     "torques.prescribed": "ConstantBodyTorque ConstantSpaceTorque PiecewiseTorque SinusoidalTorque",

@@ -85,6 +85,10 @@ class Body:
     """Whether it changes with time."""
     breakpoints: tuple[float, ...] = ()
     """The times at which its tensor jumps or has a kink."""
+    mass: float | None = None
+    """Its mass in kg, where that is known: of shapes, meshes, sums, and of what was `placed` with one."""
+    centre: Floats = np.zeros(3)
+    """Its centre of mass in m, in the axes in which a shape, a mesh or a sum was given. Motions are about it."""
 
     def __new__(cls, inertia: Any = None, *, times: Any = None, **settings: Any) -> "Body":
         """Makes a `ChangingBody` of a table or a function of time."""
@@ -135,6 +139,83 @@ class Body:
         """A body from the literature; `polhode.body.NAMED` lists them with their sources."""
         known = NAMED[checks.choice("body", name, NAMED)]
         return cls(known.moments, name=known.name, allow_unphysical=True)
+
+    # --- shapes
+
+    @staticmethod
+    def box(mass: float, sides: Any) -> "Body":
+        """A uniform box with these three sides, in m, along its axes; `mass` is in kg.
+
+        Examples
+        --------
+        >>> ph.Body.box(12.0, [1, 2, 3]).moments
+        array([13., 10.,  5.])
+        """
+        from polhode.shapes import box
+
+        return box(mass, sides)
+
+    @staticmethod
+    def ellipsoid(mass: float, semi_axes: Any) -> "Body":
+        """A uniform ellipsoid with these three semi-axes, in m, along its axes; three equal ones make a ball."""
+        from polhode.shapes import ellipsoid
+
+        return ellipsoid(mass, semi_axes)
+
+    @staticmethod
+    def cylinder(mass: float, radius: float, height: float, *, inner: float = 0.0) -> "Body":
+        """A uniform cylinder about its z axis, with a hole of radius `inner`, up to its own, along it."""
+        from polhode.shapes import cylinder
+
+        return cylinder(mass, radius, height, inner)
+
+    @staticmethod
+    def points(masses: Any, positions: Any) -> "Body":
+        """Points, held together: a mass for each, or one for all, in kg, and positions (points, 3) in m."""
+        from polhode.shapes import points
+
+        return points(masses, positions)
+
+    @staticmethod
+    def sum(*parts: Any) -> "Body":
+        """The body of several parts, about their common centre of mass, which is its `centre`.
+
+        Each part is a body with a mass, where `placed` put it, or a point as (mass, position).
+
+        Examples
+        --------
+        >>> bus = ph.Body.box(40.0, [0.5, 0.5, 0.6])
+        >>> wing = ph.Body.box(2.0, [1.5, 0.5, 0.02])
+        >>> craft = ph.Body.sum(bus, wing.placed([1, 0, 0]), wing.placed([-1, 0, 0]), (0.5, [0, 0, 0.4]))
+        >>> craft.mass, craft.centre.round(4), craft.tensor.diagonal().round(3)
+        (44.5, array([0.    , 0.    , 0.0045]), array([2.196, 6.863, 6.5  ]))
+        """
+        from polhode.shapes import joined
+
+        return joined(parts)
+
+    @staticmethod
+    def from_mesh(mesh: Any, *, mass: float | None = None, density: float | None = None, scale: float = 1.0) -> "Body":
+        """The uniform solid that a closed mesh of triangles encloses: mass, centre of mass and tensor, exactly.
+
+        Parameters
+        ----------
+        mesh
+            An STL, OBJ or PLY file. Its triangles must close; that they do not cross each other is not checked.
+        mass, density
+            The mass in kg, or the density in kg/m^3: one of the two.
+        scale
+            The length of a unit of the file, in m.
+        """
+        from polhode.shapes import of_mesh
+
+        return of_mesh(mesh, mass, density, scale)
+
+    def placed(self, centre: Any = (0.0, 0.0, 0.0), attitude: Any = None, *, mass: float | None = None) -> "Body":
+        """A copy with its centre of mass there, turned from its own axes by an attitude, as a part of a `sum`."""
+        from polhode.shapes import placed
+
+        return placed(self, centre, attitude, mass)
 
     def with_rotor(self, rotor: Any) -> "Body":
         """A copy with another rotor; None removes it."""

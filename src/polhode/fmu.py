@@ -54,8 +54,8 @@ from polhode.fmu import unit_of
 '''
 
 _namespaces: list[dict[str, Any]] = []
-"""The names in scripts of units. Each time that a unit is made, pythonfmu 0.7 executes the script, and lets go of them
-once more than it took hold of them: so each time they are taken hold of once more here."""
+"""The global names in scripts of units. pythonfmu 0.7 executes the script for each instance of a unit, and releases its
+globals once too often: one more reference is kept here."""
 
 
 class UnitError(ValueError):
@@ -99,7 +99,7 @@ def identifier(name: str) -> str:
 
 @contextmanager
 def _imports_undone(name: str) -> Iterator[None]:
-    """Lets the builder import the script of this name, and forgets it afterwards."""
+    """Restores sys.path, and removes the script of this name from sys.modules, once the builder has imported it."""
     paths = sys.path.copy()
     importlib.invalidate_caches()
     try:
@@ -114,7 +114,7 @@ def _pythonfmu(module: str) -> Any:
 
 
 def _check_suitable(scenario: Scenario) -> None:
-    """Raises UnitError for a scenario that is more than one body going forward, or whose method takes no torque."""
+    """Raises UnitError for an ensemble, for a span that runs backward, and for a method that takes no torque."""
     where = scenario.path
     if scenario.many is not None:
         raise UnitError(f"{where}: a unit is one body, but there is an [ensemble]: remove that table")
@@ -128,12 +128,13 @@ def _check_suitable(scenario: Scenario) -> None:
 
 
 def stepper_of(scenario: Scenario, moments: Any = None, omega: Any = None, t: float | None = None) -> Stepper:
-    """Returns the stepper of a scenario, which may have another body, and another rate and time at the start."""
+    """The stepper of a scenario; `moments`, `omega` and `t` replace its own."""
     method, step = scenario.method, scenario.step
     if scenario.rtol is not None:
         if method is not None and not method.adaptive:
             raise UnitError(
-                f"run.rtol lets {method.name} look at the whole motion, which a unit does not know: give run.step"
+                f"run.rtol chooses the steps of {method.name} from the whole motion, which a unit does not know: "
+                "give run.step"
             )
         step = communication_step(scenario)
         method = (method or find_method("DOP853")).replace(rtol=scenario.rtol)

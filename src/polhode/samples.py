@@ -22,11 +22,12 @@ from typing import Any
 
 import numpy as np
 
+from polhode.body import Body
 from polhode.kernels.algebra.quat import multiply
 from polhode.support import checks
-from polhode.support.arrays import Floats
+from polhode.support.arrays import Floats, to_space, turn_of
 
-__all__ = ["Attitude", "Isotropic", "Normal", "Uniform"]
+__all__ = ["Attitude", "Inertia", "Isotropic", "Normal", "Uniform"]
 
 BLOCK = 1024
 """Bodies are drawn in blocks of this many, always whole blocks, so that body k always draws the same."""
@@ -165,6 +166,71 @@ class Attitude(Distribution):
         turns = (np.cos(half), *(np.sinc(half / np.pi) * v.T))
         around: Any = tuple(checks.quaternion("around", self.around, again=True).tolist())
         return np.stack(multiply(around, turns), axis=1)
+
+
+MOST_ROUNDS = 1000
+"""How often rows that are no tensor of a body are drawn again, at most."""
+
+
+@dataclass(frozen=True, eq=False)
+class Inertia(Distribution):
+    """Inertia tensors near that of a body, of which no body is impossible.
+
+    Either the moments have the relative standard deviations `moments`, one or three, and the principal axes are turned
+    by a normally distributed rotation vector with the deviations `axes`, in radians, one or three; or the elements xx,
+    yy, zz, xy, xz and yz of the tensor have a `covariance`, in (kg m^2)^2, as that of a fit. Tensors that no body has
+    are drawn again, so that near a flat body or a rod the distribution is the part of the normal one that is possible.
+
+    Examples
+    --------
+    >>> near = ph.samples.Inertia(ph.Body([1, 2, 2.8]), moments=0.05, axes=0.02)
+    >>> run = ph.ensemble(near, omega=[0.1, 2, 0], count=500, seed=1, t_span=(0, 1), method="MR2", step=0.1)
+    >>> all(one.body.physical for one in run)
+    True
+    """
+
+    body: Body
+    moments: Any = None
+    axes: Any = 0.0
+    covariance: Any = None
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.body, Body):
+            raise TypeError(f"body must be a polhode.Body, about which others are drawn, not {self.body!r}")
+        self.body.check_constant("a distribution of tensors")
+        if (self.moments is None) == (self.covariance is None):
+            raise ValueError("give moments, relative standard deviations, or the covariance of the tensor: one of them")
+        if self.covariance is not None:
+            Normal(np.zeros(6), covariance=self.covariance)
+        for name, value in (("moments", self.moments), ("axes", self.axes)):
+            if value is not None and (_broadcast(name, value, 3) < 0.0).any():
+                raise ValueError(f"{name} are standard deviations and must not be negative, not {value!r}")
+
+    def draw(self, rng: np.random.Generator, n: int) -> Floats:
+        """Draws n tensors, (n, 3, 3)."""
+        made, left = np.empty((n, 3, 3)), np.arange(n)
+        for _ in range(MOST_ROUNDS):
+            made[left] = self._normal(rng, left.size)
+            moments = np.linalg.eigvalsh(made[left])
+            left = left[~((moments[:, 0] > 0.0) & (2.0 * moments[:, 2] <= moments.sum(axis=1)))]
+            if not left.size:
+                return made
+        raise ValueError(
+            f"of tensors with these deviations about {self.body!r} hardly any belongs to a body: give smaller ones"
+        )
+
+    def _normal(self, rng: np.random.Generator, n: int) -> Floats:
+        """Tensors, of which some may be impossible."""
+        if self.covariance is not None:
+            i, j = np.array([(0, 0), (1, 1), (2, 2), (0, 1), (0, 2), (1, 2)]).T
+            made = np.zeros((n, 3, 3))
+            made[:, i, j] = self.body.tensor[i, j] + Normal(np.zeros(6), covariance=self.covariance).draw(rng, n)
+            made[:, j, i] = made[:, i, j]
+            return made
+        moments = self.body.moments * (1.0 + _broadcast("moments", self.moments, 3) * rng.standard_normal((n, 3)))
+        turn = turn_of(_broadcast("axes", self.axes, 3) * rng.standard_normal((n, 3)))
+        axes = np.stack([to_space(turn, np.broadcast_to(axis, (n, 3))) for axis in self.body.axes.T], axis=2)
+        return np.asarray((axes * moments[:, None, :]) @ axes.transpose(0, 2, 1))
 
 
 def _broadcast(name: str, value: Any, size: int) -> Floats:

@@ -42,7 +42,7 @@ from polhode.run.integration import Progress, SimulationInterrupted
 from polhode.solution import Solution, read_quantities
 from polhode.support.extras import missing
 from polhode.support.interrupts import keeping
-from polhode.text.terminal import one_line
+from polhode.text.terminal import one_line, shortened
 from polhode.torques import CustomTorque, SumTorque, Torque, torque
 from polhode.torques import find as find_torque
 from polhode.torques.no_torque import Free
@@ -574,7 +574,7 @@ def check_scenario(path: str | Path, *, trust: bool = False, in_parts: bool = Fa
         if isinstance(tree.get("event"), dict):  # a single one may be an [event]
             tree["event"] = [tree["event"]]
         file = _validated(_FileOfSum if isinstance(tree.get("torque"), list) else _File, tree)
-        return Draft(_scenario(path, file, trust, in_parts), file, trust)
+        return Draft(_scenario(path, file, trust, in_parts, None), file, trust, in_parts)
 
 
 @dataclass(frozen=True, eq=False)
@@ -585,6 +585,7 @@ class Draft:
     """The scenario, with no torque in the place of one from a Python file."""
     tables: _File
     trust: bool
+    in_parts: bool
 
     @property
     def python_files(self) -> list[str]:
@@ -602,30 +603,10 @@ class Draft:
 
     def scenario(self) -> Scenario:
         """Returns the scenario with its torque; executes the Python file that it may name."""
-        path, tables = self.checked.path, self.tables.torques
         if not self.python_files:
             return self.checked
-        with _problems_of(path):
-            modules: dict[Path, Any] = {}
-            scenario = self.checked
-            if any(table.is_file for table in tables.values()):
-                acting = _sum(
-                    tables, path.parent, self.trust,
-                    lambda key, table: _torque_from_file(key, table, path.parent, self.trust, modules),
-                )  # fmt: skip
-                body = _simulated(self.tables, self.checked.body, acting)
-                scenario = replace(self.checked, body=body, torque=acting, state=self.tables.initial.state)
-                given = scenario.arguments()
-                _checked("", lambda: checked_arguments(**given))
-            events = tuple(
-                _event_from_file(key, table, path.parent, self.trust, modules)
-                if table.function is not None
-                else _event(key, table, scenario.torque)
-                for key, table in _numbered(self.tables.event)
-            )
-            scenario = replace(scenario, events=events)
-            many = self.tables.ensemble
-            return scenario if many is None else replace(scenario, many=_many(many, scenario))
+        with _problems_of(self.checked.path):
+            return _scenario(self.checked.path, self.tables, self.trust, self.in_parts, {})
 
 
 class _Problems(Exception):
@@ -642,8 +623,11 @@ def _problems_of(path: Path) -> Iterator[None]:
         raise ScenarioError("\n".join(lines)) from None
 
 
-def _scenario(path: Path, file: _File, trust: bool, in_parts: bool) -> Scenario:
-    """The scenario, without a torque if that is in a Python file."""
+def _scenario(path: Path, file: _File, trust: bool, in_parts: bool, modules: dict[Path, Any] | None) -> Scenario:
+    """The scenario. Python files are executed and kept in `modules`; None: torques and events in them are left out.
+
+    Raises what `simulate` would raise; the messages name the keys.
+    """
     whole = _checked("body", file.body.body)
     named = None if file.run.method is None or is_auto(file.run.method) else file.run.method
     method = None if named is None else _checked("run.method", lambda: find_method(named))
@@ -658,11 +642,8 @@ def _scenario(path: Path, file: _File, trust: bool, in_parts: bool) -> Scenario:
         raise _Problems(
             f"run: {rows:.3g} rows of output are more than the {MOST_ROWS:.0e} allowed: set run.every or run.samples"
         )
-    from_file = any(table.is_file for table in file.torques.values())
-    for key, table in file.torques.items():
-        if table.is_file:
-            _checked_file(key, table, path.parent, trust)
-    acting = _sum(file.torques, path.parent, trust, lambda key, table: Free())
+    from_file = modules is None and any(table.is_file for table in file.torques.values())
+    acting = _sum(file.torques, path.parent, trust, modules)
     body = whole if from_file else _simulated(file, whole, acting)
     scenario = Scenario(
         path=path,
@@ -685,14 +666,11 @@ def _scenario(path: Path, file: _File, trust: bool, in_parts: bool) -> Scenario:
         epoch=None if file.epoch is None else _checked("epoch", lambda: Instant.given(file.epoch, file.time_system)),
         averages=(("rotation",), "stop") if file.drift is None else (file.drift.over, file.drift.beyond),
     )
-    # Raises what `simulate` would raise; the messages name the keys.
     _checked("", lambda: checked_arguments(**scenario.arguments()))
-    for key, table_of_event in _numbered(file.event):
-        if table_of_event.function is not None:
-            _checked_python(f"{key}.function", table_of_event.function, path.parent, trust)
+    watched = [(k, table) for k, table in enumerate(file.event) if table.function is not None or not from_file]
+    found = [_event(f"event[{k}]", table, scenario, trust, modules) for k, table in watched]
     if not from_file:
-        of_data = [(key, table) for key, table in _numbered(file.event) if table.function is None]
-        scenario = replace(scenario, events=tuple(_event(key, table, acting) for key, table in of_data))
+        scenario = replace(scenario, events=tuple(event for event in found if event is not None))
     if file.ensemble is None:
         return scenario
     tables = [name for name in scenario.files if name.suffix != ".nc"]
@@ -829,13 +807,14 @@ def _checked(key: str, make: Callable[[], Any]) -> Any:
 # --- the torque ----------------------------------------------------------------------------------------------------
 
 
-def _sum(
-    tables: dict[str, _Torque], directory: Path, trust: bool, from_file: Callable[[str, _Torque], Torque]
-) -> Torque:
-    """The sum of the torques in these tables; `from_file` makes those that are in Python files."""
+def _sum(tables: dict[str, _Torque], directory: Path, trust: bool, modules: dict[Path, Any] | None) -> Torque:
+    """The sum of the torques in these tables; without `modules` those in Python files are checked and left out."""
     total: Torque = Free()
     for key, table in tables.items():
-        acting = from_file(key, table) if table.is_file else _torque(key, table, directory, trust)
+        if table.is_file:
+            acting = _torque_from_file(key, table, directory, trust, modules)
+        else:
+            acting = _torque(key, table, directory, trust)
         total = total + _limited(key, table, acting)
     return total
 
@@ -904,25 +883,6 @@ def _checked_python(key: str, text: str, directory: Path, trust: bool) -> tuple[
     return path, name
 
 
-def _checked_file(key: str, table: _Torque, directory: Path, trust: bool) -> tuple[Path, str]:
-    """File and function of a torque, whose settings are checked; executes nothing."""
-    settings = table.model_extra or {}
-    path, name = _checked_python(f"{key}.model", table.model, directory, trust)
-    if unknown := settings.keys() - set(_SETTINGS):
-        raise _Problems(*(f"{key}.{k}: {_unknown(k, _SETTINGS)}" for k in sorted(unknown)))
-    _parameters(key, settings, directory, trust)
-    _is_compiled(key, settings)
-    return path, name
-
-
-_SETTINGS = ["parameters", "compiled"]
-"""What a scenario can say of a torque in a Python file."""
-
-
-def _is_compiled(key: str, settings: dict[str, Any]) -> bool:
-    return _validated(bool, settings.get("compiled", True), key, "compiled")  # type: ignore[no-any-return]
-
-
 def _parameters(key: str, settings: dict[str, Any], directory: Path, trust: bool) -> tuple[Any, ...]:
     """Returns the parameters of a function: numbers, and the tables and fields that are written among them."""
     given = settings.get("parameters", ())
@@ -950,19 +910,29 @@ def _table_or_field(key: str, settings: dict[str, Any], directory: Path, trust: 
     return _checked(key, lambda: _validated(Table, rest, key))  # type: ignore[no-any-return]
 
 
-def _torque_from_file(key: str, table: _Torque, directory: Path, trust: bool, modules: dict[Path, Any]) -> Torque:
+_SETTINGS = ["parameters", "compiled"]
+"""What a scenario can say of a torque in a Python file."""
+
+
+def _torque_from_file(
+    key: str, table: _Torque, directory: Path, trust: bool, modules: dict[Path, Any] | None
+) -> Torque:  # fmt: skip
     """The torque of a function in a Python file, which is executed once for all: `modules` has those that were."""
-    path, name = _checked_file(key, table, directory, trust)
     settings = table.model_extra or {}
-    found = _found(f"{key}.model", path, name, modules)
+    path, name = _checked_python(f"{key}.model", table.model, directory, trust)
+    if unknown := settings.keys() - set(_SETTINGS):
+        raise _Problems(*(f"{key}.{k}: {_unknown(k, _SETTINGS)}" for k in sorted(unknown)))
     values = _parameters(key, settings, directory, trust)
+    compiled = _validated(bool, settings.get("compiled", True), key, "compiled")
+    if modules is None:
+        return Free()
+    found = _found(f"{key}.model", path, name, modules)
     if isinstance(found, Torque) and "compiled" in settings:
         raise _Problems(f"{key}.compiled: {name} is a torque already: say it there, as in @torque(compiled=False)")
     if isinstance(found, CustomTorque):
         return found.with_parameters(values) if "parameters" in settings else found
     if isinstance(found, Torque) and not settings:
         return found
-    compiled = _is_compiled(key, settings)
     return _checked(f"{key}.model", lambda: torque(found, parameters=values, compiled=compiled))  # type: ignore[no-any-return]
 
 
@@ -1004,11 +974,6 @@ def _last_line(problem: BaseException, path: Path) -> int | None:
 
 
 # --- events --------------------------------------------------------------------------------------------------------
-
-
-def _numbered(tables: Sequence[_Event]) -> list[tuple[str, _Event]]:
-    """The tables of events with the names that they have in messages."""
-    return [(f"event[{k}]", table) for k, table in enumerate(tables)]
 
 
 def watched(text: str, component: str | int | None) -> WatchedQuantity:
@@ -1091,20 +1056,24 @@ class WatchedQuantity:
         return f"{self.what}{'' if self.component is None else f'_{_WATCHED[self.kind][self.component]}'}"
 
 
-def _event(key: str, table: _Event, acting: Torque) -> Event:
-    """The event of a table that names a quantity."""
+def _event(
+    key: str, table: _Event, scenario: Scenario, trust: bool, modules: dict[Path, Any] | None
+) -> Event | None:  # fmt: skip
+    """The event of a table: of a quantity, or of a function in a Python file, which is left out without `modules`."""
+    if table.function is not None:
+        path, name = _checked_python(f"{key}.function", table.function, scenario.path.parent, trust)
+        return (
+            None if modules is None else _event_of_function(key, table, _found(f"{key}.function", path, name, modules))
+        )
     assert table.quantity is not None
     seen = watched(table.quantity, table.component)
-    function = _checked(key, lambda: seen.function(table.value, acting.state_names))
+    function = _checked(key, lambda: seen.function(table.value, scenario.torque.state_names))
     function.__name__ = table.name or f"{seen} = {table.value:g}"
     return Event(function, table.direction, table.terminal)
 
 
-def _event_from_file(key: str, table: _Event, directory: Path, trust: bool, modules: dict[Path, Any]) -> Event:
-    """The event made of a function in a Python file of the user's, which is executed like any script."""
-    assert table.function is not None
-    path, name = _checked_python(f"{key}.function", table.function, directory, trust)
-    found = _found(f"{key}.function", path, name, modules)
+def _event_of_function(key: str, table: _Event, found: Any) -> Event:
+    """The event made of a function of the user's, under the name of the table if it has one."""
     if isinstance(found, Event):
         return found
     made: Event = _checked(f"{key}.function", lambda: Event(found, table.direction, table.terminal))
@@ -1258,5 +1227,4 @@ def _complaint(e: Any) -> str:
 
 def _shortened(value: Any) -> str:
     """The value as it might be written in the file."""
-    text = json.dumps(value).replace("NaN", "nan").replace("Infinity", "inf")
-    return text if len(text) <= 60 else f"{text[:56]} ..."
+    return shortened(json.dumps(value).replace("NaN", "nan").replace("Infinity", "inf"), 60)

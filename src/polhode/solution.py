@@ -30,6 +30,7 @@ from polhode.files.records import (
 from polhode.files.tables import Column, columns_of, dataframe, without_repetition, write_csv, write_parquet
 from polhode.kernels.algebra.quat import to_space as rotated
 from polhode.kernels.algebra.vec import dot
+from polhode.kernels.algebra.vector_table import tables_in
 from polhode.kernels.loop.drive import potential_of_many, torque_rows
 from polhode.kernels.ops import read_only
 from polhode.kernels.status import Status
@@ -41,7 +42,8 @@ from polhode.support import checks
 from polhode.support.arrays import Floats, apply_by_blocks, columns, dots, to_space
 from polhode.support.arrays import lengths as row_lengths
 from polhode.support.extras import needed
-from polhode.support.interrupts import is_from_handler
+from polhode.support.interrupts import attempted, is_from_handler
+from polhode.text.terminal import shortened
 from polhode.torques import Torque, checked
 
 if TYPE_CHECKING:
@@ -122,7 +124,7 @@ def potentials(torque: Torque, values: Floats, t: Floats, q: Floats) -> Floats:
         with blaming_potential(torque.name):
             fill(*flat, out.reshape(-1), values.shape[1], t.size, len(out))
         return out
-    if out.size > FEW_ROWS:
+    if out.size > FEW_ROWS and not tables_in(values[0].tolist()):
         p = tuple(values.T[:, :, None])
         if (at_once := all_rows_at_once(potential, t[None, :], columns(q), p, shape)) is not None:
             return at_once
@@ -347,18 +349,19 @@ class Solution(WithAttitudes, Turning):
         A part is named as in `solution.torque.parts`, or by its number from 0 on. At the time of a jump it is the
         torque after it.
         """
-        acting = self.torque if part is None else self._part(part)
+        name = None if part is None else self._name_of_part(part)
+        acting = self.torque if name is None else self.torque.parts[name]
         kernel, values = acting.torque_kernel, np.array(acting.parameters(self.body), dtype=np.float64)
-        carried = self.state
-        if part is not None and acting.state_names:
-            carried = carried[:, self.torque.state_of(self._name_of_part(part))]
+        carried, count = self.state, len(acting.state_names) + len(acting.reads)
+        if name is not None:
+            carried = carried[:, self.torque.seen_by(name)]
         if self.t.size <= INTERPRETED_ROWS:
-            p, states = read_only(values), carried.tolist() if acting.state_names else [()] * self.t.size
+            p, states = read_only(values), carried.tolist() if count else [()] * self.t.size
             rows = zip(self.t.tolist(), self.quaternion.tolist(), self.omega.tolist(), states, strict=True)
             found = [acting.called(t, tuple(q), tuple(w), p, tuple(z)) for t, q, w, z in rows]
             return np.array(found, dtype=np.float64).reshape(-1, 3)
-        count = len(acting.state_names)
-        fill = program(torque_rows(kernel, count), "ppppppii", what=f"the torque {acting.name}")
+        rows_of = torque_rows(kernel, count, pair=bool(acting.state_names))
+        fill = program(rows_of, "ppppppii", what=f"the torque {acting.name}")
 
         def block(t: Floats, q: Floats, w: Floats, z: Floats) -> Floats:
             out = np.empty((t.size, 3))
@@ -373,21 +376,16 @@ class Solution(WithAttitudes, Turning):
         return apply_by_blocks(block, self.t, self.quaternion, self.omega, states)
 
     def _name_of_part(self, part: str | int) -> str:
-        """The name under which a part of the torque is found."""
-        wanted = self._part(part)
-        return next(name for name, one in self.torque.parts.items() if one is wanted)
-
-    def _part(self, part: str | int) -> Torque:
-        """A part of the torque."""
+        """The name of a part of the torque, which is given by it or by its number."""
         parts = self.torque.parts
         if isinstance(part, str):
-            return parts[part] if part in parts else parts[checks.choice("part of the torque", part, parts)]
+            return part if part in parts else checks.choice("part of the torque", part, parts)
         if isinstance(part, bool) or not isinstance(part, int | np.integer) or not -len(parts) <= part < len(parts):
             raise ValueError(
                 f"part must be a name or a number from 0 to {len(parts) - 1}, not {part!r}: the parts are "
                 f"{', '.join(parts)}"
             )
-        return list(parts.values())[part]
+        return list(parts)[part]
 
     @property
     def _has_potential(self) -> bool:
@@ -428,10 +426,8 @@ class Solution(WithAttitudes, Turning):
             spatial = to_space(q_start, m_start)
             if (self.torque.conserves_energy or self.torque.turning is not None) and not self.body.changes:
                 kinetic = self._kinetic(m, self.t)
-                kinetic_start, potential_start = (
-                    float(self._kinetic(m_start, np.array([self.problem.t_start]))[0]),
-                    self._potential_at_start(),
-                )
+                kinetic_start = float(self._kinetic(m_start, np.array([self.problem.t_start]))[0])
+                potential_start = self._potential_at_start()
                 changes = (kinetic - kinetic_start) + (self.potential_energy - potential_start)
                 size, name = kinetic_start + abs(potential_start), "energy"
                 if self.torque.turning is not None:
@@ -531,7 +527,7 @@ class Solution(WithAttitudes, Turning):
         rows = f"{self.t.size:,} row{'' if self.t.size == 1 else 's'}"
         return [
             ("body", repr(self.body)),
-            ("torque", _shortened(describe_torque(self.torque))),
+            ("torque", shortened(describe_torque(self.torque), 100)),
             ("method", f"{self.method}, {self.steps_in_words}"),
             ("time", f"{self.problem.t_start:.6g} to {self.t_last:.6g} s in {steps:,} steps, {rows}"),
             ("status", self.message),
@@ -558,11 +554,8 @@ class Solution(WithAttitudes, Turning):
         elif torque.axis is not None:
             changes["axial momentum"] = abs(dot(moved, torque.axis)) / size
         if (torque.conserves_energy or torque.turning is not None) and not self.body.changes:
-            try:
-                v = self._potential(np.array([problem.t_start, self.t[-1]]), q)
-            except Exception as raised:  # the potential is the user's code
-                if is_from_handler(raised):
-                    raise
+            v = attempted(lambda: self._potential(np.array([problem.t_start, self.t[-1]]), q), None)
+            if v is None:
                 return "", 0.0
             k, turning = self._kinetic(m, self.t), torque.turning or (0.0, 0.0, 0.0)
             size = max(k[0] + abs(v[0]) + abs(dot(first, turning)), k[1]) or 1.0
@@ -821,16 +814,12 @@ class Solution(WithAttitudes, Turning):
         table: dict[str, tuple[tuple[str, ...], Any]] = {
             "event_number": (("event",), np.repeat(np.arange(float(len(rows))), rows)),
             "event_time": (("event",), np.concatenate([e.t for e in self.events])),
-            "event_quaternion": (
-                ("event", "quaternion_component"),
-                np.concatenate([e.quaternion for e in self.events]),
-            ),
-            "event_momentum": (("event", "component"), np.concatenate([e.momentum for e in self.events])),
         }
-        if self.state_names:
-            table["event_state"] = (("event", "state_name"), np.concatenate([e.state for e in self.events]))
-        if self._has_potential:
-            table["event_potential_energy"] = (("event",), np.concatenate([e.potential_energy for e in self.events]))
+        kept: dict[str, tuple[str, ...]] = {"quaternion": ("quaternion_component",), "momentum": ("component",)}
+        kept |= {"state": ("state_name",)} if self.state_names else {}
+        kept |= {"potential_energy": ()} if self._has_potential else {}
+        for name, dimensions in kept.items():
+            table[f"event_{name}"] = (("event", *dimensions), np.concatenate([getattr(e, name) for e in self.events]))
         return table
 
     def _attributes(self) -> dict[str, Any]:
@@ -1004,12 +993,8 @@ def _check_sense(s: Solution, *, verified: bool) -> None:
     for name in ("longest_step", "torque_size"):
         value = getattr(plan, name)
         check(value is None or not math.isnan(value), f"{name} = {value}")
-    for q in (
-        s.quaternion,
-        problem.quaternion_start[None, :],
-        s.last_quaternion[None, :],
-        *(e.quaternion for e in s.events),
-    ):
+    of_rows = [part.quaternion for part in (s, *s.events)]
+    for q in (problem.quaternion_start[None, :], s.last_quaternion[None, :], *of_rows):
         lengths = apply_by_blocks(row_lengths, q)
         check((np.isfinite(lengths) & (lengths > 0)).all(), "an attitude is not finite, or zero")
         check(verified or (np.abs(lengths - 1) <= UNIT_TOLERANCE).all(), "a quaternion does not have unit length")
@@ -1068,8 +1053,7 @@ def _rebuilt(contents: Contents) -> Solution:
         tuple(np.atleast_1d(a.get("memory", ())).tolist()),
         metadata=dict(json.loads(a["metadata"])),
         saved_potential=potential,
-        error_estimate=float(a["error_estimate"]) if "error_estimate" in a else None,
-        rtol=float(a["rtol"]) if "rtol" in a else None,
+        **{name: float(a[name]) for name in ("error_estimate", "rtol") if name in a},
         method_asked=read_method(a["method_asked"], False) if "method_asked" in a else None,
         torque_changed=bool(a.get("torque_changed", 0)),
     )
@@ -1120,7 +1104,3 @@ def attributes_of(name: str) -> dict[str, str]:
         return {"long_name": f"relative change of the {what} since the start", "units": "1"}
     long_name, units = _NAMES[name]
     return {"long_name": long_name, **({"units": units} if units else {})}
-
-
-def _shortened(text: str, width: int = 100) -> str:
-    return text if len(text) <= width else f"{text[: width - 4]} ..."

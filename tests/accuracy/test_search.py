@@ -13,7 +13,7 @@ from polhode.accuracy.choice import choose
 from polhode.accuracy.estimate import distance
 from polhode.api.simulate import checked_arguments
 from polhode.kernels.status import Status
-from polhode.kernels.types import Depends
+from polhode.kernels.types import Depends, Quat, Vec3
 from polhode.run import integration
 from polhode.run.integration import Integration, StepFailed
 from tests.accuracy.common import BODY, MOTION, answer, top
@@ -119,6 +119,28 @@ def test_a_tolerance_beyond_round_off_is_refused_politely() -> None:
     assert len(caught) == 1
     assert solution.error_estimate is not None
     assert 1e-15 < solution.error_estimate < 1e-12
+
+
+def test_a_chaotic_motion_is_told_from_round_off() -> None:
+    """Beside the middle axis a change of the last digit grows by itself: the warning says to how much."""
+    told = r"makes a change of the last digit at the start grow to [\d.]+e-08: ask for a larger rtol"
+    with pytest.warns(ph.ToleranceNotReached, match=told):
+        ph.simulate(
+            ph.Body([1.0, 2.0, 2.8]), ph.HeavyTop(1e-3), omega=[1e-9, 5.0, 0.0], t_span=(0.0, 60.0), t_eval=[60.0],
+            rtol=1e-10,
+        )  # fmt: skip
+
+
+@pytest.mark.parametrize(("chosen", "remedy"), [(True, "name method='Radau' beside rtol"), (False, "or give rtol")])
+def test_advice_is_for_what_was_given(chosen: bool, remedy: str) -> None:
+    @ph.torque
+    def sticky(t: float, q: Quat, w: Vec3, p: Any) -> Vec3:
+        return (-1e9 * w[0], -1e9 * w[1], -1e9 * w[2])
+
+    asked: dict[str, Any] = {"rtol": 1e-6} if chosen else {"step": 1.0}
+    with pytest.raises(ph.SimulationFailed, match=remedy) as caught:
+        ph.simulate(BODY, sticky, omega=[1.0, 1.0, 1.0], t_span=(0.0, 10.0), method="G8", **asked)
+    assert ("shorter" in str(caught.value)) is not chosen
 
 
 @pytest.mark.parametrize("problem", [ph.SimulationInterrupted, StepFailed])

@@ -1,6 +1,8 @@
 """Drifts beside closed forms, full runs, and what the means of free motions are by themselves."""
 
+import json
 import math
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -8,7 +10,9 @@ import numpy as np
 import pytest
 
 import polhode as ph
+from polhode.averages.evolution import Watch
 from polhode.averages.rates import MeanRates
+from polhode.averages.stretches import Full
 from polhode.support.arrays import Floats
 
 BODY = ph.Body([1.0, 1.4, 2.1])
@@ -146,6 +150,72 @@ def test_files_hold_the_whole_drift(damped: Any, here: Path) -> None:
         further.resume(1e4)
 
 
+def interrupt(monkeypatch: pytest.MonkeyPatch, owner: Any, name: str, calls: int) -> None:
+    """Has Ctrl-C come in the call of a method that has this number."""
+    usual, left = getattr(owner, name), iter(range(calls - 1))
+
+    def until(*args: Any, **named: Any) -> Any:
+        if next(left, None) is None:
+            raise KeyboardInterrupt
+        return usual(*args, **named)
+
+    monkeypatch.setattr(owner, name, until)
+
+
+def stopped(owner: Any, name: str, calls: int, why: str, work: Callable[[], Any]) -> Any:
+    """What is kept of work in which Ctrl-C comes."""
+    with pytest.MonkeyPatch.context() as patched:
+        interrupt(patched, owner, name, calls)
+        with pytest.raises(ph.SimulationInterrupted, match=why) as raised:
+            work()
+    return raised.value.solution
+
+
+STEADY = ph.ConstantBodyTorque((3e-5, -5e-5, 2e-5)) + ph.MagneticDipole(moment=(4e-5, 1e-5, 7e-5), field=(0.3, 0, 0.9))
+
+
+@pytest.mark.parametrize(
+    ("owner", "name", "calls", "stretches", "known"),
+    [(Watch, "step", 4, 0, False), (Full, "stretch", 4, 3, False), (Full, "stretch", 7, 5, True)],
+    ids=["first path", "stretches", "second order"],
+)
+def test_ctrl_c_keeps_the_drift_and_resume_goes_on(
+    owner: Any, name: str, calls: int, stretches: int, known: bool, here: Path
+) -> None:
+    asked: dict[str, Any] = {"omega": OMEGA, "t_span": (0, 5e3), "rtol": 1e-6}
+    whole = ph.drift(BODY, STEADY, **asked)
+    part = stopped(owner, name, calls, "interrupted at t =", lambda: ph.drift(BODY, STEADY, **asked))
+    assert (len(part.stretches), math.isfinite(part.error)) == (stretches, known)
+    part.save("part.nc")
+    done = ph.load("part.nc").resume()
+    assert np.abs((done.path.z[-1] - whole.path.z[-1]) / whole.asked.scale).max() < 1e-10
+    assert done.error == pytest.approx(whole.error, rel=0.01)
+    assert (str(done), done.left, len(done.stretches)) == (str(whole), None, len(whole.stretches))
+
+
+def test_an_interrupted_resume_keeps_what_is_stated(damped: Any) -> None:
+    part = stopped(Full, "stretch", 3, "its error is not known yet", lambda: damped.resume(1.5e4))
+    assert part.t_last == 1.5e4
+    done, whole = part.resume(), damped.resume(1.5e4)
+    assert (done.error, done.t.tolist()) == (whole.error, whole.t.tolist())
+    assert np.array_equal(done.path.z, whole.path.z)
+    with pytest.raises(ValueError, match="beyond the last time 15000"):
+        done.resume()
+
+
+def test_many_bodies_are_interrupted_and_resumed() -> None:
+    rates = np.array([OMEGA, (0.0, 1.0, 1e-7), (0.1, 0.2, 1.0), (0.3, 0.1, 0.9)])
+    asked: dict[str, Any] = {"omega": rates, "t_span": (0, 5e3), "workers": 1}
+    torque = damping(1, 2, 0.5)
+    part = stopped(Full, "stretch", 6, "2 not yet made", lambda: ph.drift(BODY, torque, **asked))
+    whole = ph.drift(BODY, torque, **asked)
+    assert list(part.failed) == [1, 2, 3]
+    done = part.resume()
+    assert list(done.failed) == [1]
+    assert np.array_equal(done.at(5e3)[0], whole.at(5e3)[0], equal_nan=True)
+    assert [d.t_last for d in (done.resume(7e3)[0], done.resume(7e3)[2])] == [7e3, 7e3]
+
+
 def test_motion_has_the_mean_values(damped: Any) -> None:
     L, T = damped.at(5e3)
     for psi, phi in ((0.0, 0.0), (1.0, 2.0)):
@@ -160,6 +230,8 @@ def test_motion_has_the_mean_values(damped: Any) -> None:
     assert damped.observed_periods().psi[0] == pytest.approx(ph.FreeMotion(BODY, OMEGA).period, rel=1e-3)
     with pytest.raises(ValueError, match="known from t = 0"):
         damped.at(2e4)
+    with pytest.raises(TypeError, match="t must be a number"):
+        damped.motion([1.0, 2.0])
 
 
 def test_many_bodies_are_like_one_each(damped: Any) -> None:
@@ -197,6 +269,16 @@ def test_what_averages_cannot_do_is_refused(name: str) -> None:
         ph.drift(body, torque, **given)
 
 
+def test_a_resonance_that_stays_near_is_part_of_the_error() -> None:
+    omega = (1.05458548606, 0.3, 0.9)  # 3 turns in the body fall behind 1 about the momentum once in 60 periods
+    magnet = ph.MagneticDipole(moment=(1e-6, 2e-6, 1e-6), field=(1.0, 0.0, 0.0))
+    with pytest.warns(ph.ToleranceNotReached, match="resonances met with an unknown phase"):
+        d = ph.drift(BODY, magnet, omega=omega, t_span=(0, 6e3), rtol=1e-7)
+    assert [e.k for e in d.events] == [(-3, 1)]
+    assert "3 turns in the body take nearly as long as 1 about the momentum" in d.events[0].text
+    assert d.error - d.events[0].bound < 0.1 * apart(d, omega, 6e3) < 0.1 * d.error  # stretches do not see it
+
+
 def test_bounds_of_averages_are_in_the_message() -> None:
     with pytest.raises(ph.DriftImpossible, match=r"the span is .* periods .* averages take 400 at least"):
         ph.drift(BODY, damping(1, 1, 1), omega=OMEGA, t_span=(0, 100))
@@ -223,6 +305,12 @@ def test_scenarios_and_the_command(here: Path) -> None:
     assert done.exit_code == 0
     assert ph.load("s.nc").error < 1e-6
     assert "tumbles in short-axis mode" in done.output
+    with pytest.MonkeyPatch.context() as patched:
+        interrupt(patched, Full, "stretch", 3)
+        done = CliRunner().invoke(app, ["drift", "s.toml", "--json", "--force"])
+    assert done.exit_code == 130
+    assert json.loads(done.output[: done.output.rindex("}") + 1])["error"] is None
+    assert ph.load("s.nc").resume().error < 1e-6
 
 
 # --- evidence: drawn problems, long runs ---------------------------------------------------------------------------

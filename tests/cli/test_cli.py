@@ -17,10 +17,11 @@ from typer.testing import CliRunner
 import polhode
 from polhode import methods, torques
 from polhode.cli import app
-from polhode.cli._terminal import BAD_INPUT, FAILED, INTERRUPTED, LINE_CHARACTERS, _clock
+from polhode.cli._terminal import BAD_INPUT, FAILED, INTERRUPTED, LINE_CHARACTERS
 from polhode.files import netcdf
 from polhode.scenario import load_scenario
 from polhode.text.cards import families, method_card, torque_example
+from polhode.text.terminal import clock
 
 SHORT = """
 title = "A spin"
@@ -529,4 +530,4 @@ def test_show_explains_bad_files(call: Call, content: bytes | None) -> None:
 
 @pytest.mark.parametrize(("seconds", "text"), [(0.4, "0:00"), (61, "1:01"), (3725, "1:02:05")])
 def test_clock(seconds: float, text: str) -> None:
-    assert _clock(seconds) == text
+    assert clock(seconds) == text

@@ -20,6 +20,7 @@ TABLE = np.ones(3)
 
 MODELS = [
     polhode.HeavyTop(2.0, (0.0, 1.0, 0.3), (0.1, 0.2, -1.0)),
+    polhode.GravityGradient(2.0, (0.1, 0.2, -1.0)),
     polhode.MagneticDipole((0.1, 0.2, 0.3), (0.1, 0.2, 1.0)),
     polhode.CoulombSoftWall(),
 ]

@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 from polhode.compiler import CompilationFailed, KernelRaised, program
+from polhode.kernels.codegen import function
 from polhode.kernels.ops import view
 
 TABLE = np.array([1.0, 2.0, 3.0])
@@ -28,9 +29,7 @@ Kernel = Callable[[Any, Any], Any]
 
 def calling(f: Kernel) -> Any:
     """A kernel of polhode's own that calls a user's function as a torque is called: with a number and parameters."""
-    ours: dict[str, Any] = {"__name__": "polhode.kernel", "f": f, "view": view}
-    exec("def kernel(x, p, n):\n    x[0] = f(x[0], view(p, n))\n    return 0", ours)
-    return ours["kernel"]
+    return function("kernel(x, p, n)", ["x[0] = f(x[0], view(p, n))", "return 0"], {"f": f, "view": view})
 
 
 def value(f: Kernel, t: float, *parameters: float, f_native: Any = None) -> float:

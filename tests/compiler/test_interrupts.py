@@ -17,6 +17,7 @@ import pytest
 from polhode.compiler import CompilationFailed, announced_once, program, programs
 from polhode.compiler import announce as announcing
 from polhode.support import interrupts
+from tests.compiler.fresh import Fresh
 
 
 def tripled(x: Any, n: int) -> int:
@@ -144,10 +145,8 @@ def by_the_compiler() -> None:
 def test_a_passing_failure_is_not_kept(
     fail: Callable[[], None], seen: type[BaseException], empty_cache: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from numba.core.dispatcher import Dispatcher
-
     with monkeypatch.context() as patch:
-        patch.setattr(Dispatcher, "compile", lambda *_: fail())
+        patch.setattr(programs, "translated", lambda *_, **__: fail())
         with pytest.raises(seen):
             program(tripled, "pi", tentative=True)
     assert not list(empty_cache.glob("*"))
@@ -155,10 +154,8 @@ def test_a_passing_failure_is_not_kept(
 
 
 def test_what_the_compiler_says_is_kept(empty_cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from numba.core.dispatcher import Dispatcher
-
     with monkeypatch.context() as patch:
-        patch.setattr(Dispatcher, "compile", lambda *_: by_the_compiler())
+        patch.setattr(programs, "translated", lambda *_, **__: by_the_compiler())
         with pytest.raises(CompilationFailed):
             program(tripled, "pi", tentative=True)
     monkeypatch.setattr(programs, "_programs", {})
@@ -168,10 +165,8 @@ def test_what_the_compiler_says_is_kept(empty_cache: Path, monkeypatch: pytest.M
 
 
 def test_what_is_neither_is_kept_in_memory(empty_cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from numba.core.dispatcher import Dispatcher
-
     with monkeypatch.context() as patch:
-        patch.setattr(Dispatcher, "compile", lambda *_: [][1])
+        patch.setattr(programs, "translated", lambda *_, **__: [][1])
         with pytest.raises(CompilationFailed):
             program(tripled, "pi", tentative=True)
     with pytest.raises(CompilationFailed):
@@ -234,6 +229,35 @@ def test_an_interrupted_compilation_goes_on_by_itself(
         go_on.set()
     assert first(program(tripled, "pi")) == 4.0
     assert programs.compilations == 1  # the one that was interrupted
+
+
+def test_the_compilers_functions_are_freed_where_no_signal_is_heard(tmp_path: Path) -> None:
+    """Numba hears of their end by callbacks, in which Python ignores a Ctrl-C."""
+    found = Fresh(tmp_path, tmp_path / "bytecode").code("""
+        import gc, threading, weakref
+        import numpy as np
+        from numba.core.typing.context import BaseContext
+        from polhode.compiler import program
+
+        def tripled(x, n):
+            for i in range(n):
+                x[i] = 3.0 * x[i] + 1.0
+            return n
+
+        insert, watched, freed = BaseContext._insert_global, [], []
+
+        def noted(context, value, kind):
+            insert(context, value, kind)
+            if hasattr(value, "py_func") and "tripled" in repr(value):
+                watched.append(weakref.ref(value, lambda _: freed.append(threading.current_thread() is main)))
+
+        main, BaseContext._insert_global = threading.main_thread(), noted
+        program(tripled, "pi")(np.ones(2), 2)
+        gc.collect()
+        report(watched=len(watched), freed=freed)
+    """)
+    assert found["watched"] > 0
+    assert found["freed"] == [False] * found["watched"]
 
 
 def test_threads_that_compile_leave_the_settings_alone(empty_cache: Path) -> None:

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from polhode.compiler import link, program, programs
+from polhode.compiler import program, programs
 from polhode.compiler.recently_used import Recent
 
 from .fresh import Fresh
@@ -105,23 +105,6 @@ def test_a_large_array_lives_as_long_as_the_program_that_reads_it() -> None:
         program(kernel(offset), "pi")
     gc.collect()
     assert result(held) == 2.0
-
-
-def test_parts_that_reach_users_functions_are_few(empty_cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(link, "_shared_of_users", Recent(3))
-    before = set(link._shared)
-
-    def calling(f: Any) -> Any:
-        def kernel(x: Any, n: int) -> int:
-            x[1] = f(x[0])
-            return n
-
-        return kernel
-
-    for k in range(5):
-        assert result(program(calling(lambda y, k=k: y + k), "pi")) == k
-    assert len(link._shared_of_users) == 3
-    assert set(link._shared) == before
 
 
 GROWTH = """

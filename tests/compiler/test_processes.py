@@ -375,8 +375,10 @@ def test_large_arrays_of_loops_that_call_a_torque_by_its_address_are_never_kept(
     from polhode.kernels.callback_torques import apart
     LARGE = np.arange(200_000.0)
     torque = apart(lambda t, q, w, p: (2.0 * t, w[0], p[0]))
+    def looked_up(k):
+        return LARGE[int(k)]
     def loop(x, n):
-        x[0] = torque(x[0], (1.0, 0.0, 0.0, 0.0), (1.0, 2.0, 3.0), view(x, n))[0] + LARGE[int(x[1])]
+        x[0] = torque(x[0], (1.0, 0.0, 0.0, 0.0), (1.0, 2.0, 3.0), view(x, n))[0] + looked_up(x[1])
         return 0
     x = np.array([1.0, 199_999.0])
     program(loop, "pi")(x, 2)

@@ -9,7 +9,7 @@ import sys
 import warnings
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import platformdirs
@@ -17,6 +17,7 @@ import pytest
 from platformdirs.macos import MacOS
 
 from polhode.compiler import CompilationFailed, KernelRaised, program, programs
+from polhode.kernels.codegen import function
 from polhode.kernels.ops import beginning_at, fma, triple, view
 
 
@@ -181,103 +182,6 @@ def test_what_has_no_name_is_compiled_once_a_process(empty_cache: Path) -> None:
     assert not empty_cache.exists()
     held = [value for values in programs._unnamed.values() for value in values]
     assert any(value is shape for value in held)  # its identity cannot pass to another value
-
-
-# --- parts that programs share ----------------------------------------------------------------------------------------
-
-
-def squared(y: float) -> float:
-    return y * y
-
-
-@pytest.fixture
-def parts(empty_cache: Path, monkeypatch: pytest.MonkeyPatch) -> dict[Any, Any]:
-    """What programs to come may share, empty to begin with."""
-    from polhode.compiler import link
-
-    monkeypatch.setattr(link, "_shared_of_users", {})
-    return link._shared_of_users
-
-
-def value_of(kernel: Any) -> float:
-    x = np.array([3.0])
-    program(kernel, "pi")(x, 1)
-    return float(x[0])
-
-
-def instructions(kernel: Any) -> list[bytes]:
-    """The machine code without the names in it, in which Numba counts."""
-    import llvmlite.binding as llvm
-
-    code, _, _ = programs._compile(kernel, "pi", None)
-    sections = llvm.ObjectFileRef.from_data(code.object).sections()
-    found = [s.data() for s in sections if s.is_text() and s.size()]
-    assert found
-    return found
-
-
-def test_a_part_of_two_programs_is_compiled_once(parts: dict[Any, Any]) -> None:
-    def once(x: Any, n: int) -> int:
-        x[0] = squared(x[0])
-        return 0
-
-    def twice(x: Any, n: int) -> int:
-        x[0] = squared(squared(x[0])) + squared(n)
-        return 0
-
-    assert value_of(once) == 9.0
-    (part,) = parts.values()
-    (first,) = part.overloads.values()
-    assert value_of(twice) == 82.0
-    assert list(parts.values()) == [part]
-    assert first in part.overloads.values()
-    assert len(part.overloads) == 2  # for a float and for an integer
-    assert programs.compilations == 2
-    together = instructions(twice)
-    parts.clear()
-    assert instructions(twice) == together  # what was compiled before does not show
-
-
-@pytest.mark.filterwarnings("ignore:compiled for this process only")
-def test_a_part_that_may_change_is_not_shared(parts: dict[Any, Any]) -> None:
-    shape = np.dtype("f8")
-
-    def sized(x: Any, n: int) -> int:
-        x[0] = squared(np.zeros(n, shape).sum() + n)
-        return 0
-
-    assert value_of(sized) == 1.0
-    assert not parts
-
-
-def test_a_class_defined_again_is_another_class(parts: dict[Any, Any]) -> None:
-    from numba import types
-
-    from polhode.compiler.link import link
-
-    def kernel(offset: float) -> Any:
-        class Pair(NamedTuple):
-            a: float
-
-        def pair(y: float) -> Pair:
-            return Pair(y)
-
-        def chosen(x: Any, n: int) -> int:
-            x[0] = pair(x[0]).a + offset
-            return 0
-
-        return chosen
-
-    def part(of: Any) -> Any:
-        """What stands for `pair` in the program."""
-        pointer: Any = types.CPointer
-        cells = link(of, [pointer(types.float64), types.int64]).__wrapped__.__globals__["main"].py_func.__closure__
-        return next(c.cell_contents for c in cells if not isinstance(c.cell_contents, float))
-
-    one, other = kernel(0.0), kernel(1.0)
-    assert part(one) is part(one)
-    assert part(other) is not part(one)
-    assert (value_of(one), value_of(other)) == (3.0, 4.0)
 
 
 # --- what cannot be compiled -----------------------------------------------------------------------------------------
@@ -461,10 +365,10 @@ def too_many(t: Any) -> Any:
 )
 @pytest.mark.filterwarnings("ignore:compiled for this process only")
 def test_the_message_shows_the_line(torque: Any, reason: str) -> None:
-    ours: dict[str, Any] = {"__name__": "polhode.kernel", "torque": torque, "triple": triple}
-    exec("def kernel(x, n):\n    x[0], x[1], x[2] = triple(torque(x[0]))\n    return 0", ours)
+    lines = ["x[0], x[1], x[2] = triple(torque(x[0]))", "return 0"]
+    kernel = function("kernel(x, n)", lines, {"torque": torque, "triple": triple})
     with pytest.raises(CompilationFailed) as caught:
-        program(ours["kernel"], "pi")
+        program(kernel, "pi")
     message = str(caught.value)
     assert re.search(reason, message)
     first, *rest = message.splitlines()

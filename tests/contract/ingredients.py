@@ -71,9 +71,42 @@ def _law(t: float, q: Any, w: Any, p: Any) -> Any:
 
 
 c_pointer = ph.torque_from_pointer(_of_c, parameters=[0.4], depends=["attitude", "time"], name="c_pointer")
+
+
+def _moments(t: float, q: Any, w: Any, p: Any, b: Any) -> Any:
+    return (p[0] * b[1], -p[0] * b[2] * q[1], 2.0)
+
+
+def _commands(t: float, q: Any, w: Any, p: Any) -> Any:
+    return (p[0] * w[1], -p[0] * w[0])
+
+
+def _on_times(t: float, q: Any, w: Any, p: Any) -> Any:
+    return (p[0] * w[0], 0.2 - p[0] * w[1])
+
+
+@ph.torque(parameters=[0.4], reads=["gimbal_1", "gimbal_2", "gimbal_3", "gimbal_4"])
+def _reader(t: float, q: Any, w: Any, p: Any, z: Any) -> Any:
+    return (p[0] * z[0], p[0] * z[1] * z[2], -p[0] * z[3])
+
+
+def _gimbals(t: float, q: Any, w: Any, p: Any, angles: Any) -> Any:
+    return (p[0] * w[0], -p[0] * w[1], p[0] * angles[0], 0.3)
+
+
 table = SMOOTH
 table_with_jumps = STEPS
 field = ph.MagneticDipole(moment=(0.0, 3e3, 1e3), field=FIELD)
 sum_of_torques = ph.GravityGradient(0.3) + 0.5 * parameters
 window = parameters.during(0.07, 0.21)
 sampled = ph.Sampled(0.08, _law, parameters=[0.6])
+torquers = ph.Magnetorquers(((1, 0, 0), (0, 1, 0), (0, 0, 1)), 1.0, SMOOTH, law=_moments, parameters_of_law=(3.0,))
+commands = ph.Magnetorquers(((1, 0, 0), (0, 1, 1)), 0.5, SMOOTH, reads=("m_1", "m_2")) + ph.Sampled(
+    0.08, _commands, parameters=[1.6], holds=["m_1", "m_2"]
+)
+reading = _reader.during(0.07, 0.21) + ph.ControlMomentGyros.pyramid(
+    0.2, angles=(0.1, 0.2, -0.3, 0.5), law=_gimbals, parameters_of_law=(2.0,)
+)
+pulses = ph.thrusters(
+    [[0.3, 0, 0.1], [0, -0.2, 0]], _on_times, period=0.12, tick=0.02, minimum_on=0.04, parameters=[0.31]
+)

@@ -45,19 +45,27 @@ INGREDIENTS = {
     "sum_of_torques": "a sum",
     "window": "a window (`during`)",
     "sampled": "a `Sampled` law",
+    "torquers": "`Magnetorquers` with a law",
+    "commands": "commands that a `Sampled` law holds (`holds=`)",
+    "reading": "a torque that reads what another one carries (`reads=`)",
+    "pulses": "pulses of `thrusters`",
 }
-JUMPING = ("table_with_jumps", "breakpoint", "window", "sampled")
-OTHER_GRID = 1e-11
+JUMPING = ("table_with_jumps", "breakpoint", "window", "sampled", "commands", "reading", "pulses")
+CARRYING = ("carried_numbers", "sampled", "commands", "reading", "pulses")
+RATED = ("reading",)
+OTHER_GRID = 3e-10
 """Pieces between jumps are divided anew by a run that is cut: both are RK4, whose error is of this size."""
 
 REFUSED = {
     **{
         ("simulate_system", name): "carries numbers along .*the state of a system has no place for them"
-        for name in ("carried_numbers", "sampled")
+        for name in CARRYING
+        if name not in RATED
     },
+    **{("simulate_system", name): "needs the rate" for name in RATED},
     **{
         ("Sampled", name): r"carries numbers along .*which change between samples, too: write the law as a function"
-        for name in ("carried_numbers", "sampled")
+        for name in CARRYING
     },
 }
 """The cells that cannot be, and what polhode says about them."""
@@ -77,11 +85,15 @@ def simulated(name: str, method: str = "RK4", step: float = STEP) -> ph.Solution
     return ph.simulate(BODY, torque(name), omega=OMEGA, t_span=(0.0, SPAN), step=step, method=method, **carried(name))
 
 
+def state_at_start(acting: Torque) -> Any:
+    return () if (known := acting.state_at_start(np.array(OMEGA))) is None else known
+
+
 def by_scipy(name: str) -> Floats:
     """The rate at the end; a law is asked at its samples."""
     acting = torque(name).for_span(0.0, SPAN)
     p = np.array(acting.parameters(BODY))
-    y = np.array([1.0, 0.0, 0.0, 0.0, *OMEGA, *(acting.starting_state or carried(name).get("state", ()))])
+    y = np.array([1.0, 0.0, 0.0, 0.0, *OMEGA, *carried(name).get("state", state_at_start(acting))])
     inside = [t for t in acting.breakpoints if 0.0 < t < SPAN]
     for a, b in pairwise([0.0, *inside, SPAN]):
         if acting.sample_kernel is not None:

@@ -186,8 +186,10 @@ def slack(model: Torque, n: Any) -> float:
     if isinstance(model, ph.CoulombSoftWall):
         return 500 * EPS * float(np.abs(n).max())
     holder = getattr(model, "field", model)
-    if getattr(holder, "orbit", None) is not None:  # the elements of a turned orbit are rounded
-        return 50 * EPS * size(model)
+    if getattr(holder, "orbit", None) is not None:
+        # Position and velocity become elements and angles in degrees again: the size of the orbit is good to some
+        # ten roundings, and so is the distance, of which the gradient is the third power.
+        return 100 * EPS * size(model)
     return 10 * EPS * size(model)
 
 

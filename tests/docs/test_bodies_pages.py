@@ -9,9 +9,15 @@ import pytest
 DOCS = Path(__file__).parents[2] / "docs" / "howto"
 
 
-@pytest.mark.usefixtures("plain")
-@pytest.mark.parametrize("page", ["changing_bodies", "sensors"])
-def test_blocks_run(page: str) -> None:
-    names: dict[str, Any] = {}
+def executed(page: str) -> dict[str, Any]:
+    """The names that the blocks of a page leave behind."""
+    names: dict[str, Any] = {"__name__": page}
     for block in re.findall(r"```python\n(.*?)```", (DOCS / f"{page}.md").read_text("utf-8"), re.DOTALL):
         exec(compile(block, f"{page}.md", "exec"), names)
+    return names
+
+
+@pytest.mark.usefixtures("plain")
+@pytest.mark.parametrize("page", ["changing_bodies", "sensors", "shapes"])
+def test_blocks_run(page: str) -> None:
+    executed(page)

@@ -1,5 +1,6 @@
 """The worked examples of CONTRIBUTING.md work."""
 
+import linecache
 import re
 import sys
 import tomllib
@@ -23,6 +24,7 @@ def module(name: str, source: str, monkeypatch: pytest.MonkeyPatch) -> Any:
     """The source as a module, as if it had been saved."""
     made = types.ModuleType(name)
     monkeypatch.setitem(sys.modules, name, made)
+    monkeypatch.setitem(linecache.cache, name, (len(source), None, source.splitlines(keepends=True), name))
     exec(compile(source, name, "exec"), made.__dict__)
     return made
 

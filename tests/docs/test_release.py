@@ -36,6 +36,24 @@ def test_counts_of_estimates_say_which_code_they_are_of() -> None:
     assert said in text("docs/evidence/accuracy.md"), "run: python -m benchmarks.grammar --write"
 
 
+def test_the_paper_says_what_is_known() -> None:
+    """What it cites is in the literature, and its counts are those of the pages of evidence."""
+    paper = " ".join(text("paper/paper.md").split())
+    for key in re.findall(r"@(\w+)", paper):
+        assert f"{{{key}," in text("src/polhode/references.bib"), key
+    counted = text("docs/evidence/accuracy.md") + text("README.md") + text("docs/evidence/engines.md")
+    counts = re.findall(r"[\d,]{2,} of [\d,]+|\d+ motions|\d\.\d times as fast", paper)
+    assert len(counts) == 4
+    for count in counts:
+        assert count in " ".join(counted.split()), count
+
+
+def test_the_page_for_language_models_leads_somewhere() -> None:
+    links = re.findall(r"\]\((\S+)\)", text("llms.txt"))
+    assert len(links) > 5
+    assert all((ROOT / link).is_file() for link in links)
+
+
 def test_the_recipe_has_the_dependencies() -> None:
     needed = tomllib.loads(text("pyproject.toml"))["project"]["dependencies"]
     recipe = text("packaging/conda/recipe.yaml").replace("matplotlib-base", "matplotlib").replace(" ", "")

@@ -68,7 +68,7 @@ def truth(torque: Any, body: ph.Body, omega: Any, times: Any, breaks: Any = ()) 
     rows = [x]
     for t0, t1 in pairwise(edges):
         inside = times[(times > t0) & (times <= t1)]
-        run = solve_ivp(rate, (t0, t1), x, "DOP853", np.union1d(inside, t1), rtol=1e-11, atol=1e-13)
+        run = solve_ivp(rate, (t0, t1), x, "DOP853", np.union1d(inside, t1), rtol=1e-13, atol=1e-15)
         rows += [row for t, row in zip(run.t, run.y.T, strict=True) if t in inside]
         x = run.y[:, -1]
     found = np.array(rows)[:, :4]

@@ -85,7 +85,8 @@ def test_the_centre_of_a_volume_is_that_of_a_solid() -> None:
         ("a.obj", b"v 0 0 0\nv 1 0 0\nf 1 2 x\n", "'x' is no corner"),
         ("a.obj", b"v 0 0\n", "line 1: a corner is three numbers"),
         ("a.obj", b"# nothing", "holds no triangle"),
-        ("a.ply", b"ply", "give an STL or an OBJ file"),
+        ("a.off", b"OFF", "give an STL, an OBJ or a PLY file"),
+        ("a.ply", b"ply", "it does not begin with .ply., or has no end_header"),
     ],
 )
 def test_broken_meshes_are_a_sentence_each(name: str, content: bytes, words: str, tmp_path: Path) -> None:

@@ -185,7 +185,7 @@ def test_bad_options(change: dict[str, Any], message: str) -> None:
 def test_too_few_data() -> None:
     with pytest.raises(ValueError, match="3 measured numbers cannot determine 6 parameters"):
         ph.fit(GUESS, {"t": [0.0], "omega": [[0.3, 1.0, 0.2]]})
-    with pytest.raises(ValueError, match="one attitude shows no rate: give omega="):
+    with pytest.raises(ValueError, match="these data show no rate: give omega="):
         ph.fit(GUESS, {"t": [0.0], "attitude": [[1.0, 0, 0, 0]]}, free="attitude")
     # As many numbers as parameters: the scale is not determined, and nothing is left to estimate a deviation from.
     fit = ph.fit(GUESS, {"t": T[:2], "omega": RATES[:2]}, sigma_omega=1e-3)

@@ -214,3 +214,29 @@ def test_bad_angles() -> None:
         FreeMotion.from_momentum(TILTED, 1.0, **angles, reference="x")
     with pytest.raises(TypeError, match=r"body must be a polhode\.Body"):
         FreeMotion.from_momentum([2.0, 3.0, 4.0], 1.0, **angles)  # type: ignore[list-item]
+
+
+def test_rows_in_all_arguments() -> None:
+    rng = np.random.default_rng(8)
+    n = 6
+    ratios = rng.uniform(0.75, 0.95, (n, 2))
+    modes = ["LAM", "SAM", "long-axis", "SAM", "LAM", "short-axis"]
+    given: dict[str, Any] = {
+        "phi": rng.uniform(-3, 3, n),
+        "psi": rng.uniform(1.2, 1.5, n),
+        "direction": rng.normal(size=(n, 3)),
+    }
+    periods = rng.uniform(30.0, 40.0, n), rng.uniform(0.8, 1.0, n)
+    many = FreeMotion.from_periods(ratios, *periods, modes, t0=2.0, **given)
+    for k in range(n):
+        one = FreeMotion.from_periods(
+            ratios[k], periods[0][k], periods[1][k], modes[k], t0=2.0, **{name: x[k] for name, x in given.items()}
+        )
+        np.testing.assert_allclose(many.omega[k], one.omega, rtol=1e-12, atol=1e-14)
+        np.testing.assert_allclose(many.at(2.0).quaternion[k], one.at(2.0).quaternion, rtol=1e-12, atol=1e-14)
+    one_body = FreeMotion.from_periods([0.8, 0.9], 30.0, 1.0, modes[:2], psi=1.4)
+    assert list(one_body.mode) == ["long-axis", "short-axis"]
+    with pytest.raises(ValueError, match="but are: phi 6, psi 3"):
+        FreeMotion.from_periods([0.8, 0.9], 30.0, 2.0, "LAM", phi=given["phi"], psi=np.zeros(3))
+    with pytest.raises(ValueError, match=r"direction\[1\] must point somewhere"):
+        FreeMotion.from_periods([0.8, 0.9], 30.0, 2.0, "LAM", direction=[[0, 0, 1], [0, 0, 0]])

@@ -4,7 +4,7 @@ import pickle
 
 import pytest
 
-from polhode.methods import catalogue, compose, find, short_names, split_list
+from polhode.methods import Keeps, catalogue, compose, find, short_names, split_list
 
 
 def test_commas_separate_outside_brackets() -> None:
@@ -71,3 +71,17 @@ def test_a_method_of_ones_own_is_pickled_whole() -> None:
     mine = compose(find("MR2"), [0.5, 0.5], name="MR2", order=2)  # by the name of another
     back = pickle.loads(pickle.dumps(mine))
     assert back == mine != find("MR2")
+
+
+def test_a_composition_promises_what_it_keeps() -> None:
+    """It has neither the cost model nor the other names of its base; an uneven row cannot be run backwards."""
+    base = find("Strang")
+    even = compose(base, (0.4, 0.2, 0.4), name="even", order=2, summary="three steps in one")
+    uneven = compose(base, (0.1, 0.5, 0.3, 0.1), name="uneven", order=2)
+    assert even.model is None
+    assert even.also == ()
+    assert even.summary == "three steps in one"
+    for kept in ("keeps", "keeps_when_free"):
+        assert Keeps.REVERSIBLE in getattr(base, kept)
+        assert getattr(even, kept) == getattr(base, kept)
+        assert getattr(uneven, kept) == getattr(base, kept) & ~Keeps.REVERSIBLE

@@ -82,7 +82,7 @@ def test_what_is_refused(rk4: ph.Solution, tmp_path: Path) -> None:
     (tmp_path / "other.nc").write_bytes(b"no result at all")
     with pytest.raises(ValueError, match="is not a NetCDF-3 file"):
         ph.view(tmp_path / "other.nc")
-    with pytest.raises(ValueError, match="give an STL or an OBJ file"):
+    with pytest.raises(ValueError, match="give an STL, an OBJ or a PLY file"):
         rk4.view(mesh=tmp_path / "other.nc")
 
 

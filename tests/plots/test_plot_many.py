@@ -1,10 +1,13 @@
 """Pictures of many bodies: the curves are the quantiles of the bodies that are left."""
 
+import re
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 from matplotlib.collections import PolyCollection
+from matplotlib.figure import Figure
 
 import polhode as ph
 from polhode.plots.plot_many import LEVELS, MOST_PANELS, Drawable, draw
@@ -80,3 +83,58 @@ def test_too_many_panels_are_counted() -> None:
     assert figure is not None
     assert len(figure.axes) == MOST_PANELS
     assert figure.get_suptitle() == "title; 2 more are not drawn"
+
+
+def test_quantities_and_quantiles_of_the_users_choice(plain: None, tmp_path: Path) -> None:
+    many = made()
+    figure = many.plot(
+        tmp_path / "many.png", "omega", "pointing_angle_deg(z, [0, 0, 1])", spin, quantiles=[0.1, 0.3, 0.6, 0.7, 0.9]
+    )
+    assert (tmp_path / "many.png").stat().st_size > 1000
+    rates, angle, own = figure.axes
+    assert rates.get_ylabel() == "omega (rad/s)"
+    assert own.get_ylabel() == "spin"
+    np.testing.assert_allclose(
+        np.asarray(own.lines[0].get_ydata()), np.quantile(many.omega[..., 2], 0.6, axis=0), rtol=1e-12
+    )
+    bands = [band for band in angle.collections if isinstance(band, PolyCollection)]
+    assert len(bands) == 2
+    inner = np.asarray(bands[1].get_paths()[0].vertices)[:, 1]
+    tilts = np.degrees(np.arccos(np.clip([one.attitude.as_matrix()[:, 2, 2] for one in many], -1.0, 1.0)))
+    assert np.isclose(inner.max(), np.quantile(tilts, 0.7, axis=0).max())
+    legend = rates.get_legend()
+    assert legend is not None
+    assert legend.get_title().get_text() == "quantile 0.6, 40 % and 80 %"
+
+
+def spin(many: Any) -> Any:
+    return many.omega[..., 2]
+
+
+def test_axes_of_the_users(plain: None) -> None:
+    figure = Figure()
+    ax = figure.subplots()
+    many = made()
+    assert many.plot("kinetic_energy", ax=ax, quantiles=0.5) is figure
+    (line,) = ax.lines
+    np.testing.assert_allclose(np.asarray(line.get_ydata()), np.median(many.kinetic_energy, axis=0), rtol=1e-12)
+    assert not ax.collections
+    with pytest.raises(ValueError, match="axes take one quantity"):
+        many.plot(ax=ax)
+
+
+@pytest.mark.parametrize(
+    ("what", "more", "words"),
+    [
+        ("omga", {}, "there is no quantity 'omga': did you mean 'omega'"),
+        ("state", {}, "carries no numbers"),
+        ("pointing_angle(z)", {}, "must be written like"),
+        (lambda many: np.zeros(3), {}, "must return an array"),
+        ("omega", {"quantiles": [0.1, 0.9]}, "an odd number of numbers from 0 to 1 that rise"),
+        ("omega", {"quantiles": [0.9, 0.5, 0.1]}, "that rise"),
+        ("omega", {"quantiles": [5, 50, 95]}, "from 0 to 1"),
+    ],
+)
+def test_what_cannot_be_drawn_of_an_ensemble(plain: None, what: Any, more: dict[str, Any], words: str) -> None:
+    with pytest.raises(ValueError, match=re.escape(words)):
+        made().plot(what, **more)

@@ -4,7 +4,7 @@ No run and no companion is needed. `FreeMotion` errs by a few units in the last 
 exact, however long the motion is. What enlarges that is known: the phase near the separatrix, the rounding of the
 constants, which are two-doubles, and that of times which do not begin at zero. The principal axes of a tilted tensor
 are rounded when they are found; what that does is seen in the motions of six tensors beside the one given.
-docs/howto/tolerance.md has the measurements.
+docs/decisions/notes/tolerance.md has the measurements.
 """
 
 import math

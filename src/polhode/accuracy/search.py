@@ -1,8 +1,8 @@
-"""A tolerance in, an answer out: the runs of one body, each beside its companion, until the error is small enough.
+"""The search for one body: runs beside companions until the estimated error is small enough.
 
 The error of a run is the largest, over its output times, of the error of the attitude in radians and of the error of
 the rate relative to the largest rate. It is estimated from the distance to a second run over the whole span
-(`estimate.py`). docs/howto/tolerance.md has the measurements behind the numbers in this package.
+(`estimate.py`). docs/decisions/notes/tolerance.md has the measurements behind the numbers.
 """
 
 import math
@@ -69,7 +69,6 @@ from polhode.run.integration import (
 )
 from polhode.run.rows import driver_of
 from polhode.run.step_warnings import announce
-from polhode.run.trial import OR_RTOL
 from polhode.solution import Solution
 from polhode.support.arrays import Floats
 from polhode.support.interrupts import is_from_handler, keeping
@@ -268,8 +267,16 @@ class OneBody:
             alike = self._made(self._companion(candidate, plan, run.t[rows]))  # it differs in its start alone
             grown = candidate.factors.truncation * distance(run, rows, alike, before, fastest)
             if self.inherited.error > 0.0 and max(grown, self.inherited.error) > max(self.rtol, MOSTLY * error):
+                self.ended = GiveUp(
+                    f"the error of {self.inherited.error:.1e} that the start has from the motion before it grows: "
+                    "begin again with a smaller rtol there"
+                )
                 raise InheritedTooMuch
             if self.inherited.error == 0.0 and grown > max(self.rtol, GROWN * error):
+                self.ended = GiveUp(
+                    f"this motion makes a change of the last digit at the start grow to {grown:.1e}: ask for a larger "
+                    "rtol, or for a shorter span"
+                )
                 raise RoundOffGrows
         self.tried = (n, error)
         return error, rounding
@@ -376,9 +383,8 @@ class OneBody:
                     reads_rate = bool(self.problem.torque.depends & Depends.RATE)
                     if self.may_be_stiff and reads_rate and self.failed.status == Status.NO_CONVERGENCE:
                         raise Stiff  # within the step that cannot be solved, if not at its start
-                    failed = self.failed.failure().solution  # who gave rtol need not be told to
-                    message = failed.message.replace(OR_RTOL, "")
-                    raise SimulationFailed(replace(failed, message=message)) from None
+                    self.failed.stopped.steps_are_chosen = True
+                    raise self.failed.failure() from None
                 spare = candidate.compensated(self.best_steps)
                 if self.rtol < self.best[1] < HOPELESS and spare is not None:
                     self._refine(spare)

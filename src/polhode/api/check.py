@@ -58,8 +58,10 @@ def check(
         and `qvel` of MuJoCo.
     others
         Logs of the same motion with other steps: the order of the method is told from them.
-    body, torque
-        What turns and what turns it, in the body axes of the log; without a torque the body is free.
+    body
+        The rigid body, in the body axes of the log.
+    torque
+        The torque on it, in the same axes. Without a torque the body is free.
     columns
         Which columns of a table hold what, if their names do not say it: `{"t": "T", "omega_deg": ["P", "Q", "R"]}`.
     convention
@@ -72,9 +74,10 @@ def check(
     steps
         The steps behind all logs, in s. Default: the distances of their rows.
     state
-        For a torque that carries numbers of its own along: their values at the start.
+        Initial values of the state variables of a torque that has some.
     rtol
-        The error of the truth of a torqued body. Default: a hundredth of what the digits of the log can show.
+        Bound of the error of the true motion of a torqued body. Default: a hundredth of what the digits of the log can
+        show.
 
     Examples
     --------

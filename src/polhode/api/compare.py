@@ -192,7 +192,7 @@ class Comparison:
     def _row(self, entry: Entry) -> tuple[str, ...]:
         if entry.failure:
             return (entry.method, entry.setting, f"failed: {entry.failure}")
-        attitude, rate, energy = (_small(e) for e in entry.worst)
+        attitude, rate, energy = ("-" if math.isnan(e) else f"{e:.1e}" for e in entry.worst)
         order_attitude, order_rate = (f"{p:.2f}" if p > 0 else "-" for p in self.orders(entry))
         attitude += "*" if self.is_doubtful(entry) else ""
         rate += "*" if self.is_rate_doubtful(entry) else ""
@@ -231,10 +231,10 @@ class Comparison:
             arrays[name] = (runs, np.array([getattr(e, name) for e in self.entries], dtype=np.float64))
         for name in ("attitude_error", "rate_error", "energy_error"):
             arrays[name] = (("run", "time"), over_time(name))
-        spoken = {
-            name: {"long_name": words} | ({"units": unit} if unit else {}) for name, (words, unit) in _ARRAYS.items()
-        }
-        variables = {name: netcdf.Variable(*entry, spoken[name]) for name, entry in arrays.items()}
+        variables = {}
+        for name, entry in arrays.items():
+            words, unit = _ARRAYS[name]
+            variables[name] = netcdf.Variable(*entry, {"long_name": words} | ({"units": unit} if unit else {}))
         r = self.reference
         attributes: dict[str, Any] = {
             "format": FORMAT,
@@ -599,10 +599,6 @@ def _line(row: Sequence[str], widths: Sequence[int]) -> str:
         return f"{row[0]:{widths[0]}}  {row[1]:{widths[1]}}  {row[2]}"
     cells = [f"{text:{n}}" if k < 2 else f"{text:>{n}}" for k, (text, n) in enumerate(zip(row, widths, strict=True))]
     return "  ".join(cells).rstrip()
-
-
-def _small(error: float) -> str:
-    return "-" if math.isnan(error) else f"{error:.1e}"
 
 
 def _clock(seconds: float) -> str:

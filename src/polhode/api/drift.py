@@ -10,17 +10,20 @@ from typing import Any
 import numpy as np
 
 from polhode.accuracy.policy import checked_tolerance
-from polhode.averages.course import DriftImpossible, Question, checked_start, first_mean
+from polhode.averages.course import Begun, DriftImpossible, Question, checked_start, first_mean, start_of
 from polhode.averages.many import drifts
-from polhode.averages.result import Drift, drift_along
+from polhode.averages.result import KEPT, Drift, drift_along
 from polhode.body import Body
 from polhode.compiler import announced_once
 from polhode.free.free_motion import FreeMotion
 from polhode.kernels.types import Depends
 from polhode.problem import Problem
 from polhode.run.binding import OnCompile
+from polhode.run.integration import SimulationInterrupted
 from polhode.support import checks
+from polhode.support.interrupts import keeping
 from polhode.torques import Torque
+from polhode.torques.no_torque import Free
 
 OVER = ("rotation", "orbit")
 IN_FULL = "run it in full with simulate(..., rtol=)"
@@ -48,37 +51,43 @@ def drift(
 
     Parameters
     ----------
-    body, torque
-        What turns and what turns it: any torque, sums, tables and orbits, that changes the momentum by less than 10 %
-        in a period of the rotation. Torques that carry numbers, are sampled, or jump within the span are refused.
-    omega, attitude
-        The angular velocity in body axes, rad/s, and the rotation from body to space axes at the start, as `simulate`
-        takes them.
+    body
+        The rigid body, or a list of bodies.
+    torque
+        A torque that changes the angular momentum by less than 10 % in a period of the rotation: a model, a function,
+        a table, a sum, along an orbit or not. Torques with state variables, sampled torques, and torques that jump
+        within the span are refused.
+    omega
+        Angular velocity at the start: three components in body axes, rad/s, or a row for each of many bodies.
+    attitude
+        Rotation from body to space axes at the start, as in `simulate`, or a stack for many bodies.
     t_span
-        Start and end, s; the end may lie before the start.
+        Start time and end time, s. The end may lie before the start.
     rtol
-        The error of momentum and energy, relative to the start.
+        Bound of the error of momentum and energy, relative to their values at the start.
     over
-        What is averaged over: `("rotation",)`, where the time in the torque is slow and is kept, or
-        `("rotation", "orbit")`, where it is averaged over the orbit of the torque as well. A number in place of
-        "orbit" is a period in s.
+        Angles to average over. `("rotation",)` keeps the time in the torque, which must be slow beside the rotation;
+        `("rotation", "orbit")` averages over the orbit of the torque as well. A number in place of "orbit" is a
+        period, s.
     t_eval
-        Times of the rows; by default they are where the steps of the mean motion end. `Drift.at` has any others.
+        Times of the rows, s. Default: the ends of the steps of the mean motion. `Drift.at` computes any others.
     beyond
-        At the separatrix, where the unknown phase decides between sides: "stop", or "both" to follow all ways on as
-        `branches`, with their probabilities.
+        What to do at the separatrix, where the unknown phase decides on the side: "stop", or "both" to follow every
+        continuation as one of the `branches`, with its probability.
     workers
-        For many bodies: the number of processes, by default one for each core.
+        Number of processes for many bodies. Default: one for each core.
     on_compile
-        As for `simulate`.
+        As in `simulate`.
 
-    For many bodies give a list of bodies, a stack of rates or of attitudes, or several of these of one length: the
-    answer is then `Drifts`, in which bodies for which averages do not hold have a message.
+    Many bodies (a list of bodies, a stack of rates or of attitudes, or several of these of one length) give `Drifts`,
+    in which a body has a message if averages do not hold for it.
 
     Raises
     ------
     DriftImpossible
         If averages do not hold for this problem; the message says why, and what to do instead.
+    SimulationInterrupted
+        After Ctrl-C. Its `solution` is the drift so far, and `resume()` of that goes on.
 
     Examples
     --------
@@ -108,7 +117,7 @@ def _drift(
 ) -> Drift:  # fmt: skip
     """The drift of one body."""
     problem = Problem.given(body, torque, omega=omega, attitude=attitude, t_span=t_span, t_eval=t_eval)
-    acting = torque
+    acting = Free() if torque is None else torque
     _refuse(problem, acting)
     period, over_orbit = _period(acting, over)
     w = problem.omega_start
@@ -123,10 +132,12 @@ def _drift(
     rates = asked.rates(side)
     seen = checked_start(asked, rates, problem.t_start, z, problem.span)
     start = FreeMotion(body, w, problem.quaternion_start, t0=problem.t_start)
-    begun = first_mean(asked, rates, start, seen)
-    found = drift_along(asked, rates, problem.t_start, begun, problem.times)
+    window = first_mean(asked, rates, start, seen)
+    begun = Begun(start_of(rates, problem.t_start, window))
+    found = drift_along(asked, rates, window, begun, problem.times)
     if beyond == "both" and found.events and found.events[-1].kind == "separatrix":
-        found = replace(found, branches=found.continued())
+        with keeping(SimulationInterrupted, lambda _: found, KEPT):
+            found = replace(found, branches=found.continued())
     return found
 
 

@@ -153,6 +153,7 @@ def asking(function: F) -> F:
         return function(*args, **arguments)
 
     call.__signature__ = shown  # type: ignore[attr-defined]
+    del call.__wrapped__  # tools that read the source would find other arguments there
     return cast(F, call)
 
 
@@ -184,48 +185,56 @@ def ensemble(
         One `Body` for all, a list of them, or an array of principal moments, one row a body.
     torque
         One torque for all, or a list of torques of one kind with different parameters.
-    omega, attitude
-        As in `simulate`, once for all or a row for each body; attitudes may be a stack of Rotations.
+    omega
+        Angular velocity at the start in body axes, rad/s: three components for all bodies, or a row for each.
+    attitude
+        Rotation from body to space axes at the start, as in `simulate`: one for all bodies, or a stack.
     rotor
-        The internal angular momenta of gyrostats, in body axes, if the bodies have none of their own (`Body(rotor=)`):
-        once for all or a row for each body.
+        Internal angular momentum of gyrostats in body axes, unless the bodies have their own (`Body(rotor=)`): one for
+        all bodies, or a row for each.
     parameters
-        For a torque of your own, its p: a row for each body. In a sum of torques, for one part: `{"name": rows}`.
-    count, seed
-        In place of rows, `body`, `omega`, `attitude`, `rotor` and `parameters` may be distributions of
-        `polhode.samples`, or functions f(rng, n) that return n rows. Body k draws the same whatever `count` is.
-    t_span, step, method
-        As in `simulate`, the same for all.
+        Parameters p of a torque of your own, a row for each body; of one part of a sum: `{"name": rows}`.
+    count
+        Number of bodies to draw, if `body`, `omega`, `attitude`, `rotor`, `parameters` or `state` is a distribution of
+        `polhode.samples`, or a function f(rng, n) that returns n rows. Body k is the same for every `count`.
+    seed
+        Seed of these draws: a non-negative integer.
+    t_span
+        Start time and end time, s, of all bodies.
     rtol
-        Instead of `step`: the error of the answer, of every body. The steps are chosen, bodies that need shorter ones
-        get them, and `error_estimate` has an estimate for each.
-    t_eval, every
-        Output at these times, or after every `every` steps; default: at the start and at the end.
+        Bound of the error of every body. polhode chooses method and steps, gives shorter steps to the bodies that need
+        them, and states an `error_estimate` for each.
+    step
+        Length of a step, s, of all bodies; give this or `rtol`.
+    method
+        A name from `polhode methods`, or a `Method`.
+    t_eval
+        Output times, s. Default: the start and the end.
+    every
+        Number of steps between two rows of output, if `t_eval` is not given.
     events
-        As in `simulate`: functions `g(t, q, w)`, or `Event`s made of them. `ensemble.events` has, for each, the bodies
-        and times of its zeros, and a terminal event ends the motion of its body alone.
+        Functions `g(t, q, w)`, or `Event` objects made of them, as in `simulate`. `ensemble.events` has the bodies and
+        times of the zeros of each. A terminal event ends the motion of its body alone.
     state
-        For a torque that carries numbers of its own along: their values at the start, once for all or a row for each
-        body; they may be drawn, too.
+        Initial values of the state variables of a torque that has some: one row for all bodies, a row for each, or a
+        distribution.
     reduce
-        Reductions by their names, such as `{"rate": polhode.quantity("omega").mean("body")}`. Nothing else is
-        kept, and the result is a `Reduced`; memory does not grow with the number of bodies, unless a value is kept
-        for each of them.
+        Reductions by name, such as `{"rate": polhode.quantity("omega").mean("body")}`. The result is then a `Reduced`,
+        which has these alone; memory grows with the number of bodies only where a value is kept for each.
     threads
-        Default: one for each core. The results do not depend on it.
+        Number of threads. Default: one for each core. The results are the same for every number.
     progress
-        Called with (steps done, steps in all), counting all bodies. An exception in it ends the run, and has what was
-        computed as its `ensemble`.
+        Function of the number of steps done and of all steps, over all bodies. An exception in it ends the run; the
+        exception has what was computed as its `ensemble`.
     on_compile
-        Called before a compilation, which takes seconds. Without it, one that takes more than half a second is
-        announced on standard error; POLHODE_QUIET=1 in the environment hides that.
+        Function called before a compilation, as in `simulate`.
 
-    An argument with a row for each body sets their number. A body that fails stops alone: its rows from then on are
+    An argument with a row for each body sets the number of bodies. A body that fails stops alone: its later rows are
     NaN, and its `status` and `ensemble[k].message` say why.
 
-    Where method and torque allow it, eight or sixteen bodies are computed at a time in the vector registers. This
-    changes nothing but the speed; `lanes` and `why_not_packed` of the result say whether it was done. A torque with an
-    `if` on its arguments is computed for one body after the other: `polhode.where` is faster.
+    Where method and torque allow it, vector registers hold eight or sixteen bodies at a time. The results are the same;
+    `lanes` and `why_not_packed` say whether it was done. A torque with an `if` on its arguments runs body by body:
+    `polhode.where` is faster.
 
     Examples
     --------

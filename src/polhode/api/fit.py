@@ -1,6 +1,7 @@
 """fit(...) -> Fit: the body, start and torque that measured rates and attitudes show."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -11,7 +12,8 @@ from polhode.fitting.data import Missing, measurements
 from polhode.fitting.determined import undetermined
 from polhode.fitting.fit_result import Fit
 from polhode.fitting.least_squares import BestFit, ParameterSearch, other_bodies, starts_of
-from polhode.fitting.parameters import NaturalSizes, Trial, parameters
+from polhode.fitting.parameters import NaturalSizes, Parameters, Trial, parameters
+from polhode.fitting.residuals import Observe, observed
 from polhode.fitting.start import attitude_at_start, largest_rate, rates_at_start
 from polhode.fitting.trial_motions import ExactMotions, SteppedMotions, is_exact
 from polhode.support import checks
@@ -36,6 +38,9 @@ def fit(
     state: Any = None,
     sigma_omega: Any = None,
     sigma_attitude: Any = None,
+    observe: Observe | None = None,
+    p: Any = (),
+    prior: Mapping[str, tuple[float, float]] | None = None,
     missing: Missing = "raise",
     columns: Mapping[str, Any] | None = None,
     loss: str = "linear",
@@ -43,7 +48,7 @@ def fit(
     grow: bool = True,
     rtol: float = RTOL,
 ) -> Fit:
-    """Finds the body, the start and the torque whose motion is nearest to measured rates and attitudes.
+    """Finds the body, the start and the torque whose motion is nearest to measured rates, attitudes, or anything else.
 
     The sum of squares of residuals, in standard deviations, is made least over the free parameters: on the exact
     motion of a free body, else on motions in steps with the tolerance `rtol`. What the data do not determine is said in
@@ -54,15 +59,16 @@ def fit(
     body
         A guess of the body. Moments may be 30 % off.
     data
-        A dictionary with `t` and `omega` (rows, 3), `attitude` (Rotations, quaternions or matrices), or both, and
-        `sigma_omega` and `sigma_attitude` if they are known; a DataFrame or a CSV file with columns `time`, `omega_x`,
-        ..., `quaternion_w`, ...; a `Solution`, or a file of one; what `read_aem` returns, or a file that it reads; or a
-        list of these, for sensors with times of their own.
+        A dictionary with `t` and `omega` (rows, 3), `attitude` (Rotations, quaternions or matrices), or both, with
+        `sigma_omega` and `sigma_attitude` if they are known, and with `observe` `y` and `sigma_y`; a DataFrame or a CSV
+        file with columns `time`, `omega_x`, ..., `quaternion_w`, ...; a `Solution`, or a file of one; what `read_aem`
+        returns, or a file that it reads; or a list of these, for sensors with times of their own.
     free
         What is fitted: "moments", or "ratios" of them with the last one as in the guess, or "inertia", the whole
         tensor; "axes", the directions of principal axes; "rotor"; "omega" and "attitude" at the first time of the data;
         and numbers of the torque: "torque.coefficient", in a sum "torque.MagneticDipole.moment", in a function of your
-        own "torque.p" or "torque.p[0]".
+        own "torque.p" or "torque.p[0]". Of what measures: "gyro.bias" in rad/s and "gyro.scale", of which the gyro
+        shows `omega * (1 + scale) + bias`; "p" or "p[0]", the numbers of `observe`.
     torque
         The torque, with a guess of its numbers; without it the body is free.
     omega, attitude
@@ -72,6 +78,13 @@ def fit(
     sigma_omega, sigma_attitude
         Standard deviations in rad/s and rad: one number, three, one for each row, or (rows, 3). By default they are
         estimated from the residuals.
+    observe
+        A function `f(t, attitude, omega, p)` of times, SciPy Rotations from body to space, rates in body axes (rows, 3)
+        and its numbers, which returns what `y` of the data should be: (rows,) or (rows, numbers).
+    p
+        A guess of its numbers, which are free as "p".
+    prior
+        What is known besides the data: for names of parameters, a value and its standard deviation.
     missing
         "drop" fits what is there and leaves out NaN; "raise" refuses it.
     columns
@@ -99,11 +112,15 @@ def fit(
     scale = checks.number("loss_scale", loss_scale)
     if not scale > 0.0:
         raise ValueError(f"loss_scale must be positive, not {scale:g}")
-    wanted = parameters(free, body, acting)
+    numbers = np.array(checks.row("p", p)) if np.size(p) else np.empty(0)
+    wanted = parameters(free, body, acting, numbers)
+    known_before = _prior(prior, wanted)
     known = measurements(
         data, sigma_omega=sigma_omega, sigma_attitude=sigma_attitude, missing=missing, columns=columns
     )  # fmt: skip
-    if known.numbers < wanted.count:
+    if (observe is None) == bool(known.has_y.any()):
+        raise ValueError("observe and y belong together: give the function that y should be, and y in the data")
+    if known.numbers + len(known_before) < wanted.count:
         raise ValueError(
             f"{known.numbers} measured numbers cannot determine {wanted.count} parameters ({', '.join(wanted.names)}): "
             "free fewer, or measure longer"
@@ -112,11 +129,14 @@ def fit(
     rate = largest_rate(known, given)
     omegas = rates_at_start(known, rate)
     if given is None and not omegas:
-        raise ValueError("one attitude shows no rate: give omega=, a guess of it")
+        raise ValueError("these data show no rate: give omega=, a guess of it")
     q = attitude_at_start(known) if attitude is None else checks.quaternion("attitude", attitude)
     first = Trial(
-        body, omegas[0] if given is None else given, np.array([1.0, 0.0, 0.0, 0.0]) if q is None else q, acting
-    )
+        body, omegas[0] if given is None else given, np.array([1.0, 0.0, 0.0, 0.0]) if q is None else q, acting,
+        p=numbers,
+    )  # fmt: skip
+    if observe is not None:
+        observed(observe, known.t[:1], first.quaternion[None], first.omega[None], numbers, known.y.shape[1])
     span = float(known.t[-1] - known.t[0])
     natural = rate or (1.0 / span if span > 0.0 else 1.0)  # of a body at rest: a radian in all the time
     sizes = NaturalSizes(natural, natural * float(body.moments.max()))
@@ -125,7 +145,7 @@ def fit(
         acting.check_span(float(known.t[0]), float(known.t[-1]))
         acting.check_body(body)
     motions = ExactMotions() if exact else SteppedMotions(checks.number("rtol", rtol), state)
-    search = ParameterSearch(known, wanted, sizes, motions, loss, scale, grow)
+    search = ParameterSearch(known, wanted, sizes, motions, loss, scale, grow, observe, known_before)
     if given is None and not wanted.has("omega"):
         raise ValueError("omega is not free, so it must be given: pass omega=, or free it")
     if attitude is None and known.has_attitude.any() and not wanted.has("attitude"):
@@ -133,12 +153,27 @@ def fit(
             "attitudes were measured, but attitude is not free, so that at the start must be given: pass attitude=, or "
             "free it (the first one that was measured has an error like all others)"
         )
-    starts = starts_of(first, omegas, wanted, omega_given=given is not None, attitude_known=q is not None)
+    starts = starts_of(
+        first, omegas, wanted, omega_given=given is not None, attitude_known=q is not None, observes=observe is not None
+    )
     is_free = acting is None or not acting.depends
     others = other_bodies(known, first, wanted, is_free=is_free)
     if attitude is not None and wanted.has("attitude") and (seen := attitude_at_start(known)) is not None:
-        starts += [Trial(one.body, one.omega, seen, acting) for one in starts]
+        starts += [replace(one, quaternion=seen) for one in starts]
     return _result(search(starts, others), search, state=state, rtol=rtol, is_free=is_free)
+
+
+def _prior(prior: Any, wanted: Parameters) -> list[tuple[int, float, float]]:
+    """What is known before: the number of a parameter, its value and its standard deviation."""
+    made = []
+    for name, given in dict(prior or {}).items():
+        names = [one for one in wanted.names if not one.startswith("attitude_")]
+        k = wanted.names.index(checks.choice("free parameter", name, names))
+        mean, sd = checks.numbers(f"prior[{name!r}]", given, 2)
+        if not sd > 0.0:
+            raise ValueError(f"prior[{name!r}] needs a positive standard deviation, not {sd:g}")
+        made.append((k, mean, sd))
+    return made
 
 
 def _result(found: BestFit, search: ParameterSearch, *, state: Any, rtol: float, is_free: bool) -> Fit:
@@ -158,7 +193,8 @@ def _result(found: BestFit, search: ParameterSearch, *, state: Any, rtol: float,
         degrees_of_freedom=found.residuals.size - basis.shape[1],
         sigma_estimated=tuple(what for what in measured if measured[what] and unknown[what]), loss=search.loss,
         converged=found.converged, message=found.message, evaluations=found.evaluations, spans=tuple(found.spans),
-        state=state, rtol=rtol, _shadow=shadow, _null=slopes @ (directions.scales[:, None] * directions.null),
+        state=state, rtol=rtol, p=trial.p, _shadow=shadow,
+        _null=slopes @ (directions.scales[:, None] * directions.null),
     )  # fmt: skip
 
 
@@ -193,11 +229,13 @@ def _loss_derivatives(r: Floats, loss: str, scale: float) -> tuple[Floats, Float
 
 def _in_units(found: BestFit) -> dict[str, Floats]:
     """Data minus fit, with rows like the data and NaN where nothing was measured."""
-    data, place = found.data, found.of_rates
+    data, place = found.data, found.places
     assert data.sigma_omega is not None
     assert data.sigma_attitude is not None
     rates, turns = np.full(data.omega.shape, np.nan), np.full(data.omega.shape, np.nan)
-    rates[data.has_omega] = -found.residuals[place] * data.sigma_omega[data.has_omega]
+    rates[data.has_omega] = -found.residuals[place["omega"]] * data.sigma_omega[data.has_omega]
     seen = data.has_attitude
-    turns[seen] = -found.residuals[place.stop :].reshape(-1, 3) * data.sigma_attitude[seen]
-    return {"omega": rates, "attitude": turns}
+    turns[seen] = -found.residuals[place["attitude"]].reshape(-1, 3) * data.sigma_attitude[seen]
+    y = np.full(data.y.shape, np.nan)
+    y[data.has_y] = -found.residuals[place["y"]] * data.sigma_y[data.has_y]
+    return {"omega": rates, "attitude": turns, "y": y}

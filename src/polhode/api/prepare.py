@@ -44,10 +44,26 @@ def prepare(
 
     Parameters
     ----------
-    body, torque, t_span, rtol, step, method, t_eval, every, on_compile
-        As in `simulate`. With `step`, the function of a torque of your own is compiled as it is now: what it reads from
-        elsewhere, such as a global constant, is not looked at again. With `rtol`, method and step are chosen for every
-        start, and every solution has its own estimate.
+    body
+        The rigid body.
+    torque
+        The torque on it, as in `simulate`. With `step`, a function of your own is compiled as it is now: a later change
+        of a global constant that it reads has no effect.
+    t_span
+        Start time and end time, s.
+    rtol
+        Bound of the error of each answer. Method and step are chosen for every start, and every solution has its own
+        estimate.
+    step
+        Length of a step, s; give this or `rtol`.
+    method
+        A name from `polhode methods`, or a `Method`.
+    t_eval
+        Output times, s.
+    every
+        Number of steps between two rows of output, if `t_eval` is not given.
+    on_compile
+        Function called before a compilation.
 
     Examples
     --------
@@ -136,12 +152,16 @@ class Prepared:
 
         Parameters
         ----------
-        omega, attitude, state
-            The start, as in `simulate`.
+        omega
+            Angular velocity at the start, rad/s.
+        attitude
+            Rotation from body to space axes at the start.
+        state
+            Initial values of the state variables of the torque.
         parameters
             Other values p for a torque of your own, as many as it has.
         torque
-            Another torque of the same kind, such as `HeavyTop` with another weight: one that needs no other program.
+            Another torque of the same kind, such as `HeavyTop` with another weight.
         """
         values = self._values
         if parameters is not None or torque is not None:

@@ -57,42 +57,45 @@ def simulate(
 
     Parameters
     ----------
-    body, torque
-        What turns and what turns it; without a torque the body is free.
+    body
+        The rigid body: its moments of inertia, and a rotor or a change with time if it has one.
+    torque
+        A model, a function decorated by `torque`, or a sum of them. Without a torque the body is free.
     omega
-        Initial angular velocity in body axes, rad/s.
+        Angular velocity at the start: three components in body axes, rad/s.
     attitude
-        Initial rotation from body to space axes: a SciPy `Rotation`, a quaternion (scalar first) or a matrix.
+        Rotation from body to space axes at the start: a SciPy `Rotation`, a quaternion (scalar first) or a matrix.
         Default: the axes coincide.
     t_span
-        Start and end, which may lie before the start.
+        Start time and end time, s. The end may lie before the start.
     rtol
-        The error of the answer: the largest, over the output times, of the error of the attitude in radians and of the
-        error of the rate relative to the largest rate. Method and step are chosen, and the `error_estimate` of the
-        solution comes from a second run; if the tolerance is out of reach, a `ToleranceNotReached` warning says so.
+        Bound of the error of the answer: over the output times, the largest error of the attitude, rad, and of the
+        rate, relative to the largest rate. polhode chooses method and step and states an `error_estimate`, which it
+        obtains from a second run. A `ToleranceNotReached` warning says that the tolerance is out of reach.
     step
-        Instead of `rtol`: the length of a step. If it does not divide the span, the last step is shorter. Methods with
-        variable steps take it as the length of the first or the longest step.
+        Length of a step, s; give this or `rtol`. The last step is shorter if `step` does not divide the span. Methods
+        with variable steps take it as the length of the first or the longest step.
     method
-        A name of `polhode methods`, or a `Method`; with `rtol` it may be left out, or "auto".
-    t_eval, every
-        Output at these times, or after every `every` steps (default 1, and always at the end). Output never changes
-        the run: times off the grid are reached by a step aside.
+        A name from `polhode methods`, or a `Method`. Required with `step`; with `rtol` the default is "auto".
+    t_eval
+        Output times, s. A time between two grid points is reached by a separate step, which leaves the run unchanged.
+    every
+        Number of steps between two rows of output, if `t_eval` is not given. Default 1; the end is always a row.
     events
         A function `g(t, q, w)` of time, quaternion (scalar first) and angular velocity, an `Event` made of one, or a
         list of them. Their zeros along the run are located to round-off; `solution.events` has their rows.
     state
-        For a torque that carries numbers of its own along: their values at the start, as a row or a dictionary.
-        `rtol` holds for them as well, each relative to its largest size.
+        Initial values of the state variables of a torque that has some (`torque.state_names`), as a row or a
+        dictionary. `rtol` bounds their errors as well, each relative to its largest size.
     derivatives
-        What to differentiate the motion by: "omega", "attitude", "momentum", "moments", "inertia", "p" for the numbers
-        of the torque, or one of these by name. `jacobian` of the solution has the matrices, one for each row.
+        Quantities to differentiate the motion by: "omega", "attitude", "momentum", "moments", "inertia", "p" for all
+        parameters of the torque, or the name of one. `solution.jacobian` has one matrix for each row.
     progress
-        Called with (steps done, steps in all) about twenty times a second. An exception in it ends the run, and has
-        what was computed as its `solution`.
+        Function of the number of steps done and of all steps, called about twenty times a second. An exception in it
+        ends the run; the exception has what was computed as its `solution`.
     on_compile
-        Called before a compilation, which takes seconds. Without it, one that takes more than half a second is
-        announced on standard error; POLHODE_QUIET=1 in the environment hides that.
+        Function called before a compilation. Without it, a compilation of more than half a second is announced on
+        standard error, unless the environment has POLHODE_QUIET=1.
 
     Raises
     ------
@@ -248,7 +251,8 @@ def resume(
     """
     if not isinstance(solution, Solution):
         raise TypeError(
-            f"a Solution can be resumed, not {type(solution).__name__}; of an ensemble take one body: many[k]"
+            f"a Solution can be resumed, not {type(solution).__name__}; a drift goes on by its own d.resume(t_end), "
+            "and of an ensemble take one body: many[k]"
         )
     old, plan = solution.problem, solution.plan
     end = checks.number("t_end", t_end)

@@ -320,12 +320,9 @@ class Stepper:
         length = self._step if h is None else self._length(h)
         if torque is None:
             self._go(self._ready(self._plain), n, length)
-        elif callable(torque) and not isinstance(torque, Torque | type):
-            for _ in range(n):
-                now = torque(self.t, self.quaternion, self.omega)
-                self._go(self._held(self._method, now, frame, "what the torque returned"), 1, length)
-        else:
-            self._go(self._given(self._method, torque, frame, n * length), n, length)
+            return
+        for count in [1] * n if _is_function(torque) else [n]:
+            self._go(self._given(self._method, torque, frame, count * length), count, length)
 
     def prepare(self, torque: Given = None, *, frame: Axes = "body") -> None:
         """Compiles now what `step` with such a torque would compile at its first call, and makes no step.
@@ -346,9 +343,6 @@ class Stepper:
         length = checks.number("h", h)
         if torque is None:
             engine = self._ready(self._engine(EngineRecipe(KICK, self._step, self._torque, "own", 0), self._states))
-        elif callable(torque) and not isinstance(torque, Torque | type):
-            now = torque(self.t, self.quaternion, self.omega)
-            engine = self._held(KICK, now, frame, "what the torque returned")
         else:
             engine = self._given(KICK, torque, frame, 0.0)
         self._current, self._is_disturbed = None, True
@@ -598,9 +592,7 @@ class Stepper:
             if len(self._engines) >= MOST_ENGINES:
                 self._forget_oldest()
             found = self._engines[recipe.key] = StepEngine(self._bodies, recipe, states, self._on_compile)
-            found.failed = len(self._stopped)
-            for k, (status, *_) in self._stopped.items():
-                found.count[k, AT.status] = status
+            found.stop({k: status for k, (status, *_) in self._stopped.items()})
         else:
             found.take(recipe)
         return found
@@ -639,6 +631,8 @@ class Stepper:
 
     def _given(self, method: Method, torque: Any, frame: str, time: float) -> StepEngine:
         """Returns the engine for a torque that acts for this time, as it was given to a call."""
+        if _is_function(torque):
+            return self._held(method, torque(self.t, self.quaternion, self.omega), frame, "what the torque returned")
         if not isinstance(torque, Torque):
             if isinstance(torque, type) and issubclass(torque, Torque):
                 raise TypeError(f"torque must not be the class {torque.__name__}: write {torque.__name__}(...)")
@@ -771,7 +765,7 @@ class Stepper:
         """Lets bodies go on that had failed."""
         self._stopped = {}
         for engine in self._engines.values():
-            engine.count[:, AT.status], engine.failed = 0, 0
+            engine.stop({})
 
     def _inward(self, q: Floats, m: Floats, z: Floats) -> Floats:
         """Returns states in principal axes from quaternions, momenta and carried numbers in the users' axes."""
@@ -846,13 +840,8 @@ class Stepper:
 
     def _changed_parts(self) -> dict[str, slice]:
         """Returns the parts of the torque whose parameters are not those of the start, with the places of these."""
-        own, places = self._torque, dict[str, slice]()
-        if isinstance(own, SumTorque):
-            places = {part: own.place_of(part) for part in own.parts}
-        elif isinstance(own, CustomTorque):
-            places = {own.name: slice(own.head_size, own.head_size + len(own.values))}
         differ = (self._own_values != self._bodies.start.parameters).any(axis=0)
-        return {part: place for part, place in places.items() if differ[place].any()}
+        return {part: place for part, place in _places_of_parts(self._torque).items() if differ[place].any()}
 
     def _start(self) -> Start:
         """Returns the start of all bodies, with the present parameters of the torque."""
@@ -920,9 +909,7 @@ class Stepper:
                 raise SimulationFailed(self._solution(status, told)) from None
             self._stopped[k] = (status, when, made, told)
         for other in self._engines.values():
-            other.failed = len(self._stopped)
-            for k, (status, *_) in self._stopped.items():
-                other.count[k, AT.status] = status
+            other.stop({k: status for k, (status, *_) in self._stopped.items()})
         first = next(iter(new))
         more = f"; {len(new) - 1} more bodies failed" if len(new) > 1 else ""
         made_of_one = self._ensemble()[first]
@@ -953,16 +940,8 @@ class Stepper:
     def __getstate__(self) -> dict[str, Any]:
         """For pickle: compiled programs stay behind, and are found again."""
         state = self.__dict__.copy()
-        for name in (
-            "_engines",
-            "_holding",
-            "_plain",
-            "_current",
-            "_quaternion_view",
-            "_momentum_view",
-            "_state_view",
-            "_on_compile",
-        ):
+        views = [f"_{name}_view" for name in ("quaternion", "momentum", "state")]
+        for name in ("_engines", "_holding", "_plain", "_current", "_on_compile", *views):
             del state[name]
         engines = list(self._engines.values())
         state["engines"] = [(e.recipe, e.saved()) for e in engines]
@@ -1003,6 +982,11 @@ class Stepper:
         if recipe.acts == "both" and isinstance(given, SumTorque):
             return any(term.torque.calls_out for term in given.terms[len(terms_of(self._torque)) :])
         return given.calls_out
+
+
+def _is_function(torque: Given) -> bool:
+    """Whether this is a function that is called at the beginning of each step."""
+    return callable(torque) and not isinstance(torque, Torque | type)
 
 
 def _three(name: str, value: Any) -> tuple[float, float, float]:

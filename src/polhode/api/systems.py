@@ -15,7 +15,7 @@ from polhode.run.integration import Progress
 from polhode.run.step_warnings import say_steps_are_long
 from polhode.support import checks
 from polhode.support.arrays import lengths
-from polhode.support.interrupts import is_from_handler
+from polhode.support.interrupts import attempted
 from polhode.systems.events import StretchedRun, happened_at_end, listed_events
 from polhode.systems.files import UnknownForces
 from polhode.systems.forces import Pairs, checked_forces
@@ -49,32 +49,35 @@ def simulate_system(
     system
         The bodies and their state at the start.
     forces
-        What acts on them: forces made by `pairs`, `forces` or `forces_from_pointer`, `UniformGravity`, `CentralBody`,
-        `Springs`, a torque, which then acts on every body, or a sum or list of them. Without any, bodies are free.
-        Where a torque jumps, steps end, and begin anew behind the jump.
+        Forces and torques on the bodies: what `pairs`, `forces` or `forces_from_pointer` make, `UniformGravity`,
+        `CentralBody`, `Springs`, a torque, which acts on every body, or a sum or list of them. Default: free bodies.
+        Steps end where a torque jumps.
     t_span
-        Start and end, which may lie before the start.
+        Start time and end time, s. The end may lie before the start.
     step
-        The length of a step. If it does not divide the span, the last step is shorter.
+        Length of a step, s; give this or `rtol`. The last step is shorter if `step` does not divide the span.
     rtol
-        Instead of `step`: the error of the answer. That is the largest, over the output times and all bodies, of the
-        error of attitudes in radians, of rates relative to the largest rate, of positions relative to the largest
-        distance of a body from the centre of mass at the start, or from a central body, and of velocities relative to
-        the largest. The `error_estimate` of the solution comes from its distance to another run with longer steps.
+        Bound of the error of the answer: over the output times and all bodies, the largest error of attitudes, rad, of
+        rates relative to the largest rate, of positions relative to the largest distance of a body from the centre of
+        mass at the start, or from a central body, and of velocities relative to the largest. The `error_estimate` of
+        the solution follows from its distance to a run with longer steps.
     method
         A splitting of kicks and free flows, such as "Strang", "MR2", "NO_SQUISH", "KL8(of=Strang)" or "ABA104", or
         "G8" or "NMB". Default: Strang with a step, G8 with a tolerance. With a tolerance the steps of G8 adapt to the
         motion; others make equal steps, whose number is searched for.
     heat
         A `Langevin` heat bath, with a step and Strang, MR2 or NO_SQUISH.
-    t_eval, every
-        Output at these times, or after every `every` steps (default 1, and always at the end). With `rtol` there are
-        101 times at even distances if none are given. Output never changes the run.
+    t_eval
+        Output times, s; output never changes the run. Default with `rtol`: 101 equidistant times.
+    every
+        Number of steps between two rows of output, if `t_eval` is not given. Default 1; the end is always a row.
     events
         A function `g(t, x, q, v, w)` of all bodies, a `SystemEvent`, `closest_approach(i, j)`, `contact(i, j, r)`, or a
         list of them; `solution.events` has their rows.
-    progress, on_compile
-        As for `simulate`.
+    progress
+        Function of the number of steps done and of all steps, as in `simulate`.
+    on_compile
+        Function called before a compilation, as in `simulate`.
 
     Raises
     ------
@@ -127,12 +130,7 @@ def _energy_drift(made: SystemSolution) -> float:
     """Returns the relative change of the energy in the last row; 0 if it is not conserved, or not known."""
     rows = {name: getattr(made, name)[-1:] for name in ("t", "position", "quaternion", "velocity", "momentum")}
     end = made.having(**rows, saved_potential=None)
-    try:
-        change = float(end.invariant_errors.get("energy", np.zeros(1))[0])
-    except Exception as problem:  # the potential is the user's code
-        if is_from_handler(problem):
-            raise
-        return 0.0
+    change = attempted(lambda: float(end.invariant_errors.get("energy", np.zeros(1))[0]), 0.0)
     return change if math.isfinite(change) else 0.0
 
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from polhode.api.load import load
 from polhode.api.simulate import simulate
+from polhode.averages.result import Drift
 from polhode.ensembles.result import Ensemble
 from polhode.free.free_motion import FreeMotion, has_closed_form
 from polhode.kernels.types import Depends
@@ -199,4 +200,6 @@ def _not_shown(motion: Any, where: str = "page") -> str:
         return (
             f"a {where} shows single motions, and this is an ensemble of {len(motion):,}: take members, as ensemble[0]"
         )
+    if isinstance(motion, Drift):
+        return f"a {where} shows motions with phases, and a drift has none: d.plot() draws it, or take d.motion(t)"
     return f"a {where} shows solutions and free motions, not {motion!r}"

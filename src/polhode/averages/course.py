@@ -10,12 +10,11 @@ from typing import NamedTuple
 
 import numpy as np
 
-from polhode.averages.evolution import STEPS_SHARE, TOO_STRONG, Correction, Path, watched_path
+from polhode.averages.evolution import HALF_WINDOW, STEPS_SHARE, TOO_STRONG, Correction, Path, Steps, watched_path
 from polhode.averages.rates import SHARE_OF_TOLERANCE, MeanRates, Survey
 from polhode.averages.stretches import (
     FIRST_STRETCHES,
     GAP,
-    HALF_WINDOW,
     HALF_WINDOW_ORBITS,
     Full,
     Stretch,
@@ -40,6 +39,8 @@ MARGIN = 1.25
 """What errors are stated by, in units of what the stretches show."""
 APART = 0.2
 """The least distance of two stretches, in units of their length: short spans have fewer of them."""
+FEWEST_TO_CORRECT = 4
+"""The fewest stretches whose excess is interpolated: where turns become slow, long stretches leave no room for more."""
 FROM_SEPARATRIX = 10.0
 """The least distance from the separatrix at the start, in changes of one period."""
 
@@ -105,7 +106,17 @@ class Course(NamedTuple):
     error: float
     corrected: bool
     """Whether the stretches have corrected it to second order."""
-    evaluations: int
+
+
+class Begun:
+    """A mean motion that is being followed, as far as it is known."""
+
+    def __init__(self, path: Path, stretches: Sequence[Stretch] = ()) -> None:
+        self.steps, self.stretches, self.error = Steps(path), list(stretches), math.inf
+
+    def course(self) -> Course:
+        """What is known of it to first order."""
+        return Course(self.steps.path(), tuple(self.stretches), self.error, False)
 
 
 def checked_start(asked: Question, rates: MeanRates, t0: float, z: Floats, span: float) -> Survey:
@@ -126,7 +137,7 @@ def checked_start(asked: Question, rates: MeanRates, t0: float, z: Floats, span:
             f"{least:.2g}): {in_full} until it has left, and drift from there"
         )
     for length, fewest, what in (
-        (max(seen.period, 2.0 * math.pi / seen.precession), LEAST_PERIODS, "periods"),
+        (seen.slowest, LEAST_PERIODS, "periods"),
         (asked.orbit if asked.over_orbit else None, LEAST_ORBITS, "orbits"),
     ):
         if length is not None and abs(span) < fewest * length:
@@ -144,54 +155,55 @@ def first_mean(asked: Question, rates: MeanRates, start: FreeMotion, seen: Surve
     return full.first_mean(start, seen.t, math.copysign(1.0, asked.t_end - seen.t), seen)
 
 
-def followed(asked: Question, rates: MeanRates, t0: float, begun: Floats | Window) -> Course:
-    """The mean motion from t0 to the end, with an error that stretches in full state.
+def start_of(rates: MeanRates, t0: float, window: Window, correction: Correction | None = None) -> Path:
+    """Where the mean motion begins that has the mean of a window."""
+    if not window.half:
+        return Path.at_rest(t0, window.mean)
+    return Path.at_rest(t0, mean_path(rates, correction, window, (t0, t0 + 2.0 * window.half))[0].z[-1])
 
-    It begins with a mean momentum and energy, or so that it has the mean of a window.
-    """
 
-    def start(correction: Correction | None) -> Floats:
-        if not isinstance(begun, Window):
-            return begun
-        z: Floats = mean_path(rates, correction, begun, (t0, t0 + 2.0 * begun.half))[0].z[-1]
-        return z
-
-    first = watched_path(rates, None, t0, start(None), asked.t_end, asked.rtol)
-    stretches = _stretches(asked, rates, first, _nodes(first, FIRST_STRETCHES), 0)
+def followed(asked: Question, rates: MeanRates, window: Window, begun: Begun) -> Course:
+    """The mean motion to the end, with an error that stretches in full state."""
+    first = watched_path(rates, None, begun.steps, asked.t_end, asked.rtol)
+    t0 = float(first.t[0])
+    stretches = _stretches(asked, rates, first, _nodes(first, FIRST_STRETCHES), 0, begun.stretches)
     if not stretches:
-        return Course(first, (), _jumps(first), False, rates.evaluations)
+        return Course(first, (), _jumps(first), False)
+    extent, excess = abs(first.t[-1] - t0), _integral(stretches, t0, float(first.t[-1]))
+    known = STEPS_SHARE * asked.rtol + KINKS_SHARE * rates.noise * extent
     correction = interpolated(stretches, rates.scale)
-    second = watched_path(rates, correction, t0, start(correction), asked.t_end, asked.rtol)
-    extent = abs(first.t[-1] - t0)
-    excess = _integral(stretches, t0, float(first.t[-1]))
+    again = Steps(start_of(rates, t0, window, correction))
+    second = watched_path(rates, correction, again, asked.t_end, asked.rtol)
     last = second.t[-1] if abs(second.t[-1] - t0) < extent else first.t[-1]
     common = np.linspace(t0, last, 201)
     apart = float(np.abs((second.at(common) - first.at(common)) / rates.scale).max())
-    known = STEPS_SHARE * asked.rtol + KINKS_SHARE * rates.noise * extent
     error = MARGIN * max(excess, apart) + known
-    if error <= asked.rtol:
-        return Course(first, tuple(stretches), error + _jumps(first), False, rates.evaluations)
+    begun.error = error + _jumps(first)
+    if error <= asked.rtol or len(stretches) < FEWEST_TO_CORRECT:
+        return Course(first, tuple(stretches), begun.error, False)
     nodes = np.array([s.middle for s in stretches])
-    others = _stretches(asked, rates, second, 0.5 * (nodes[1:] + nodes[:-1]), FIRST_STRETCHES)
+    others = _stretches(asked, rates, second, 0.5 * (nodes[1:] + nodes[:-1]), FIRST_STRETCHES, [])
     left = [np.abs(s.excess - correction(s.middle) / rates.scale).max() for s in others]
     growth = max(1.0, apart / max(excess, 1e-300))
     better = MARGIN * growth * max(left, default=math.inf) * extent + known
     all_of_them = tuple(sorted([*stretches, *others], key=lambda s: s.middle * math.copysign(1.0, asked.t_end - t0)))
     if better < error:
-        return Course(second, all_of_them, better + _jumps(second), True, rates.evaluations)
+        return Course(second, all_of_them, better + _jumps(second), True)
     error = max(error, MARGIN * _integral(all_of_them, t0, float(first.t[-1])))
-    return Course(first, all_of_them, error + _jumps(first), False, rates.evaluations)
+    return Course(first, all_of_them, error + _jumps(first), False)
 
 
 def _nodes(path: Path, count: int) -> Floats:
     return chebyshev(count, float(path.t[0]), float(path.t[-1]))
 
 
-def _stretches(asked: Question, rates: MeanRates, path: Path, middles: Floats, first: int) -> list[Stretch]:
-    """Stretches about these times, moved inward where they would leave the span."""
+def _stretches(
+    asked: Question, rates: MeanRates, path: Path, middles: Floats, first: int, made: list[Stretch]
+) -> list[Stretch]:  # fmt: skip
+    """Adds stretches about these times, moved inward where they would leave the span, to those that were made."""
     begin, end = float(path.t[0]), float(path.t[-1])
     direction = math.copysign(1.0, end - begin)
-    full, made = Full(rates, asked.rtol, end - begin), list[Stretch]()
+    full = Full(rates, asked.rtol, end - begin)
     for k, middle in enumerate(middles.tolist()):
         seen = rates.survey(middle, path.at(middle))
         length = (GAP + 2.0) * half_window(rates, seen)

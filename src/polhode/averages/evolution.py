@@ -8,15 +8,19 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from polhode.averages.rates import SHARE_OF_TOLERANCE, MeanRates, Survey
+from polhode.averages.rates import SHARE_OF_TOLERANCE, MeanRates, Survey, slant
 from polhode.support.arrays import Floats
 
 STRONG, TOO_STRONG = 1e-2, 0.1
 """The change of momentum in a period, relative to it, from which a drift warns and at which it ends."""
 NEAREST, FARTHEST = 1e-7, 1e-3
 """The distance from the separatrix at which a drift ends lies between these: it is what one period may change."""
+HALF_WINDOW = 20.0
+"""Half of the window of a mean, in periods: what oscillates is damped to 1e-6."""
 ALIGNED = math.radians(1.0)
 """A body turns about an axis if the momentum stays within this angle of it."""
+UNFILTERED = 12.0
+"""A resonance k that is not passed counts if a window sees less than this of its angle: half window times k . nu."""
 SLIGHT_JUMP = 0.01
 """Resonances are followed whose jump may be larger than this share of the tolerance."""
 STEP_SHARE, STEPS_SHARE = 1e-3, 0.02
@@ -36,7 +40,7 @@ class DriftEvent(NamedTuple):
     text: str
     """What happened, in a sentence."""
     bound: float = 0.0
-    """The greatest jump of momentum or energy at a resonance, relative to the start."""
+    """The greatest change of momentum or energy by a resonance, relative to the start."""
     k: tuple[int, int] = (0, 0)
     """The resonance: k1 turns of the momentum in the body against k2 turns about the momentum in space."""
 
@@ -55,10 +59,9 @@ class Path(NamedTuple):
     """Whether an event ended it before its time."""
 
     @classmethod
-    def of(cls, t: list[float], z: list[Floats], pieces: list[Any], events: list[DriftEvent], ended: bool) -> Path:
-        """The path of such steps, whose interpolants are SciPy's."""
-        F = np.array([piece.F for piece in pieces]).reshape(-1, 7, 4)
-        return cls(np.array(t), np.array(z), np.array([piece.h for piece in pieces]), F, events, ended)
+    def at_rest(cls, t: float, z: Floats) -> Path:
+        """The path that only begins here."""
+        return cls(np.array([t]), z[None].copy(), np.zeros(0), np.zeros((0, 7, 4)), [], False)
 
     def at(self, t: Any) -> Floats:
         """Momentum and energy at one or many times within."""
@@ -80,24 +83,59 @@ class Path(NamedTuple):
         both = (np.concatenate([self.lengths, other.lengths]), np.concatenate([self.F, other.F]))
         return Path(t, z, *both, self.events + other.events, other.ended)
 
+    def cut(self, t: float) -> tuple[Path, Path]:
+        """What lies before the end of a step, and what lies behind it."""
+        i = int(np.flatnonzero(self.t == t)[0])
+        forward = 1.0 if self.t[-1] >= self.t[0] else -1.0
+        early = [e for e in self.events if forward * (e.t - t) < 0.0]
+        late = self.events[len(early) :]
+        before = Path(self.t[: i + 1], self.z[: i + 1], self.lengths[:i], self.F[:i], early, False)
+        return before, Path(self.t[i:], self.z[i:], self.lengths[i:], self.F[i:], late, self.ended)
+
+
+class Steps:
+    """The steps of a mean motion so far, which an exception leaves as they are."""
+
+    def __init__(self, path: Path) -> None:
+        self.before = path
+        self.t, self.z, self.pieces = [float(path.t[-1])], [path.z[-1].copy()], list[Any]()
+        self.events = list[DriftEvent]()
+        self.ended = path.ended
+
+    def add(self, t: float, z: Floats, piece: Any) -> None:
+        """Adds a step to this time and state, of which SciPy has the interpolant."""
+        self.pieces.append(piece)
+        self.z.append(z)
+        self.t.append(float(t))  # at last: a signal may come between any two lines
+
+    def path(self) -> Path:
+        """The path of the steps."""
+        n = len(self.t)
+        lengths, F = [piece.h for piece in self.pieces[: n - 1]], [piece.F for piece in self.pieces[: n - 1]]
+        reach = math.inf if self.ended else abs(self.t[n - 1] - self.t[0])
+        events = [e for e in self.events if abs(e.t - self.t[0]) <= reach]
+        arrays = (np.array(self.t[:n]), np.array(self.z[:n]), np.array(lengths), np.array(F).reshape(-1, 7, 4))
+        return self.before.followed_by(Path(*arrays, events, self.ended))
+
 
 def plain_path(rates: MeanRates, correction: Correction | None, t0: float, z0: Floats, t1: float) -> Path:
     """The mean motion over a short span, with full accuracy and without a look at what is met."""
-    return _stepped(rates, correction, t0, z0, t1, max(1e-12, rates.noise * abs(t1 - t0)), None)
+    steps = Steps(Path.at_rest(t0, z0))
+    return _stepped(rates, correction, steps, t1, max(1e-12, rates.noise * abs(t1 - t0)), None)
 
 
-def watched_path(
-    rates: MeanRates, correction: Correction | None, t0: float, z0: Floats, t1: float, rtol: float
-) -> Path:
-    """The mean motion to t1, or to the first event that ends it."""
-    watch = Watch(rates, t0, z0, t1, rtol)
-    tolerance = max(min(STEP_SHARE * rtol, 1e-6), min(rates.noise * abs(t1 - t0), 1e-3))
-    return _stepped(rates, correction, t0, z0, t1, tolerance, watch)
+def watched_path(rates: MeanRates, correction: Correction | None, steps: Steps, t1: float, rtol: float) -> Path:
+    """The mean motion from where the steps have led to t1, or to the first event that ends it."""
+    if steps.ended or steps.t[-1] == t1:
+        return steps.path()
+    span = abs(t1 - float(steps.before.t[0]))
+    watch = Watch(rates, steps, span, rtol)
+    tolerance = max(min(STEP_SHARE * rtol, 1e-6), min(rates.noise * span, 1e-3))
+    return _stepped(rates, correction, steps, t1, tolerance, watch)
 
 
 def _stepped(
-    rates: MeanRates, correction: Correction | None, t0: float, z0: Floats, t1: float, rtol: float,
-    watch: Watch | None,
+    rates: MeanRates, correction: Correction | None, steps: Steps, t1: float, rtol: float, watch: Watch | None
 ) -> Path:  # fmt: skip
     from scipy.integrate import DOP853
 
@@ -112,37 +150,35 @@ def _stepped(
     def solver_at(t: float, z: Floats, first: float | None) -> Any:
         return DOP853(slope, t, z, t1, rtol=max(rtol, 1e-12), atol=atol, max_step=longest, first_step=first)
 
-    times, states, pieces = [t0], [z0.copy()], list[Any]()
     # A short path is smooth enough for few steps: the first is tried at its full length.
+    t0, z0 = steps.t[-1], steps.z[-1]
     solver = solver_at(t0, z0, min(abs(t1 - t0), longest) if watch is None else None)
-    while solver.status == "running" and len(pieces) < MOST_STEPS:
+    while solver.status == "running" and len(steps.pieces) < MOST_STEPS:
+        t0, z0 = steps.t[-1], steps.z[-1]
         problem = solver.step()
         if solver.status == "failed" or not np.isfinite(solver.y).all():
             where = f"at t = {solver.t:.6g} s the mean rates change too fast for any step ({problem})"
             if watch is None:
                 raise ArithmeticError(where)
-            watch.events.append(DriftEvent(times[-1], "limit", where))
-            return Path.of(times, states, pieces, watch.events, True)
+            steps.events.append(DriftEvent(t0, "limit", where))
+            steps.ended = True
+            return steps.path()
         piece = solver.dense_output()
         if watch is not None:
-            verdict = watch.step(times[-1], states[-1], solver.t, solver.y, piece)
+            verdict = watch.step(t0, z0, solver.t, solver.y, piece)
             if verdict is AGAIN:
-                solver = solver_at(times[-1], states[-1], min(abs(solver.step_size), abs(t1 - times[-1])))
+                solver = solver_at(t0, z0, min(abs(solver.step_size), abs(t1 - t0)))
                 continue
             if verdict is not None:
-                times.append(verdict)
-                states.append(piece(verdict))
-                pieces.append(piece)
-                return Path.of(times, states, pieces, watch.events, True)
-        times.append(float(solver.t))
-        states.append(solver.y.copy())
-        pieces.append(piece)
-    events = [] if watch is None else watch.events
-    short = solver.status == "running"
-    if short and watch is not None:
+                steps.add(verdict, piece(verdict), piece)
+                steps.ended = True
+                return steps.path()
+        steps.add(solver.t, solver.y.copy(), piece)
+    if solver.status == "running" and watch is not None:
         text = f"after {MOST_STEPS:,} steps the drift was stopped: average over the orbit too, with over="
-        events.append(DriftEvent(times[-1], "limit", text))
-    return Path.of(times, states, pieces, events, short)
+        steps.events.append(DriftEvent(steps.t[-1], "limit", text))
+        steps.ended = True
+    return steps.path()
 
 
 AGAIN = -math.inf
@@ -152,14 +188,14 @@ AGAIN = -math.inf
 class Watch:
     """Looks at each step: whether the averages hold, and what was passed."""
 
-    def __init__(self, rates: MeanRates, t0: float, z0: Floats, t1: float, rtol: float) -> None:
-        self.rates, self.rtol, self.span = rates, rtol, abs(t1 - t0)
-        self.tolerance = SHARE_OF_TOLERANCE * rtol / max(self.span, 1e-300)
-        first, _ = rates.settle_points(t0, z0, self.tolerance)
-        self.last = first
-        self.events = list[DriftEvent]()
+    def __init__(self, rates: MeanRates, steps: Steps, span: float, rtol: float) -> None:
+        self.rates, self.rtol, self.events = rates, rtol, steps.events
+        self.tolerance = SHARE_OF_TOLERANCE * rtol / max(span, 1e-300)
+        z0 = steps.z[-1]
+        self.last, _ = rates.settle_points(steps.t[-1], z0, self.tolerance)
+        self.near = dict[tuple[int, int], DriftEvent]()
         self.symmetric = rates.symmetric
-        self.aligned = rates.slant(z0) < math.sin(ALIGNED)
+        self.aligned = slant(rates.moments, z0) < math.sin(ALIGNED)
 
     def step(self, t0: float, z0: Floats, t1: float, z1: Floats, piece: Any) -> float | None:
         """Looks at a step; None: all is well; AGAIN: it needs more points; a time: the drift ends there."""
@@ -180,13 +216,13 @@ class Watch:
             return t1
         if self._resonances(before, now, piece):
             return self.events[-1].t
-        slant = self.rates.slant(z1)
-        if slant < math.sin(ALIGNED) and not self.aligned and not self.symmetric:
-            t = _crossing(lambda x: self.rates.slant(piece(x)) - math.sin(ALIGNED), t0, t1)
+        off = slant(self.rates.moments, z1)
+        if off < math.sin(ALIGNED) and not self.aligned and not self.symmetric:
+            t = _crossing(lambda x: slant(self.rates.moments, piece(x)) - math.sin(ALIGNED), t0, t1)
             axis = "greatest" if self.rates.distance(z1) > 0.0 else "least"
             text = f"turns about the axis of the {axis} moment within 1 degree from t = {t:.6g} s on"
             self.events.append(DriftEvent(t, "axis", text))
-        self.aligned = slant < math.sin(ALIGNED)
+        self.aligned = off < math.sin(ALIGNED)
         self.last = now
         return None
 
@@ -233,7 +269,23 @@ class Watch:
             found.append(event)
             caught |= holds
         self.events += sorted(found)
+        self._near(b, k1, k2, last, size, jump, passed)
         return caught
+
+    def _near(self, seen: Survey, k1: Any, k2: Any, rate: Any, size: Any, jump: Any, passed: Any) -> None:
+        """Adds the resonances that are near, and not passed: they sway so slowly that no window shows their mean."""
+        m, n = k1.shape
+        with np.errstate(divide="ignore", invalid="ignore"):
+            sway = np.minimum(4.0 * size / np.abs(rate), jump)
+        slow = (np.abs(rate) * HALF_WINDOW * seen.slowest < UNFILTERED) & (k2 > 0) & (k2 < m // 2) & (k1 > -(n // 2))
+        for i, j in np.argwhere(slow & ~passed & (sway > SLIGHT_JUMP * self.rtol)):
+            k, bound = (int(k1[i, j]), int(k2[i, j])), float(sway[i, j])
+            before = next((e for e in self.events if e.k == k), None)
+            if before is not None and (before is not self.near.get(k) or before.bound >= bound):
+                continue
+            text = f"at t = {seen.t:.6g} s {_turns(k, 'nearly ')}: momentum and energy sway by at most {bound:.1e}"
+            self.near[k] = DriftEvent(seen.t, "resonance", text, bound, k)
+            self.events[:] = [*(e for e in self.events if e is not before), self.near[k]]
 
     def _met(
         self, k: tuple[int, int], t: float, piece: Any, bound: float, c: Any, slope: float
@@ -247,7 +299,7 @@ class Watch:
                 d = step * (1e-6 / length)
                 change = _detuning(self.rates, z + d, k) - _detuning(self.rates, z - d, k)
                 pull = math.hypot(pull, change * length / 2e-6)
-        turns = f"{abs(k[0])} turns in the body take as long as {k[1]} about the momentum"
+        turns = _turns(k)
         if 2.0 * pull > slope:
             text = (
                 f"at t = {t:.6g} s {turns}, and the torque may hold the body in this resonance: run in full from a "
@@ -255,6 +307,10 @@ class Watch:
             )
             return DriftEvent(t, "limit", text, bound, k), True
         return DriftEvent(t, "resonance", f"at t = {t:.6g} s {turns}: a jump of at most {bound:.1e}", bound, k), False
+
+
+def _turns(k: tuple[int, int], nearly: str = "") -> str:
+    return f"{abs(k[0])} turns in the body take {nearly}as long as {k[1]} about the momentum"
 
 
 def nearness(strength: float) -> float:

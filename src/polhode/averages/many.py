@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import multiprocessing
 import os
+import signal
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -15,11 +17,14 @@ import numpy as np
 from polhode.accuracy.policy import ToleranceNotReached
 from polhode.averages.course import DriftImpossible
 from polhode.averages.result import Drift
+from polhode.run.integration import SimulationInterrupted
 from polhode.support import checks
 from polhode.support.arrays import Floats
+from polhode.support.interrupts import keeping
 
 One = Callable[[Any, Any, Any], Drift]
-CHUNKS_A_WORKER = 8
+NOT_YET = "interrupted before this body: resume() goes on"
+KEPT = "the drifts of other bodies are the `solution` of this exception"
 
 
 @dataclass(frozen=True, eq=False)
@@ -31,6 +36,9 @@ class Drifts(Sequence[Drift]):
     """
 
     found: tuple[Drift | str, ...]
+    work: tuple[_Task, ...]
+    """How the drift of each body is made."""
+    workers: int
 
     @property
     def failed(self) -> dict[int, str]:
@@ -47,6 +55,15 @@ class Drifts(Sequence[Drift]):
         """The end of each drift, which an event may have set, s."""
         return np.array([np.nan if isinstance(one, str) else one.t_last for one in self.found])
 
+    @property
+    def message(self) -> str:
+        """What happened, in a sentence."""
+        good = [one for one in self.found if not isinstance(one, str)]
+        ended, left = sum(one.path.ended for one in good), self.found.count(NOT_YET)
+        worst = f", error {max(one.error for one in good):.1e} at most" if good else ""
+        interrupted = f", {left} not yet made: resume() goes on" if left else ""
+        return f"{len(self):,} bodies: {len(self.failed) - left} refused, {ended} ended early{worst}{interrupted}"
+
     def at(self, t: float) -> tuple[Floats, Floats]:
         """The mean momenta and energies at a time; NaN for bodies whose drift has ended before."""
         rows = np.full((len(self.found), 4), np.nan)
@@ -55,12 +72,21 @@ class Drifts(Sequence[Drift]):
                 rows[k] = one.path.at(t)
         return rows[:, :3], rows[:, 3]
 
+    def resume(self, t_end: float | None = None) -> Drifts:
+        """Makes what an interruption has left; with `t_end`, all drifts that have not ended go on to there."""
+        work = list(self.work)
+        if t_end is not None:
+            for k, one in enumerate(self.found):
+                if not isinstance(one, str):
+                    work[k] = replace(work[k], make=partial(_resumed, one, t_end))
+        return _made(work, self.found, self.workers, again=t_end is not None)
+
     def __len__(self) -> int:
         return len(self.found)
 
     def __getitem__(self, index: Any) -> Any:
         if isinstance(index, slice):
-            return Drifts(self.found[index])
+            return Drifts(self.found[index], self.work[index], self.workers)
         one = self.found[index]
         if isinstance(one, str):
             raise DriftImpossible(f"body {index}: {one}")
@@ -70,10 +96,16 @@ class Drifts(Sequence[Drift]):
         return (self[k] for k in range(len(self)))
 
     def __repr__(self) -> str:
-        good = [one for one in self.found if not isinstance(one, str)]
-        ended = sum(one.path.ended for one in good)
-        worst = f", error {max(one.error for one in good):.1e} at most" if good else ""
-        return f"Drifts\n  {len(self):,} bodies: {len(self.failed)} refused, {ended} ended early{worst}"
+        return f"Drifts\n  {self.message}"
+
+
+@dataclass(frozen=True, eq=False)
+class _Task:
+    """How the drift of a body is made, and what of it does not travel between processes."""
+
+    make: Callable[[], Drift]
+    body: Any
+    torque: Any
 
 
 def drifts(one: One, torque: Any, body: Any, omega: Any, attitude: Any, workers: int | None = None) -> Drifts:
@@ -98,30 +130,42 @@ def drifts(one: One, torque: Any, body: Any, omega: Any, attitude: Any, workers:
         for k in range(count)
     ]
     wanted = os.cpu_count() or 1 if workers is None else checks.count("workers", workers)
-    here = [_tried(one, given[0])]
-    rest = given[1:]
-    if wanted < 2 or len(rest) < 2 or "fork" not in multiprocessing.get_all_start_methods():
-        return Drifts((*here, *(_tried(one, x) for x in rest)))
-    _work.append((one, rest))
-    try:
-        context = multiprocessing.get_context("fork")
-        with ProcessPoolExecutor(min(wanted, len(rest)), mp_context=context) as pool:
-            chunk = max(1, len(rest) // (CHUNKS_A_WORKER * wanted))
-            answers = list(pool.map(_in_worker, range(len(rest)), chunksize=chunk))
-    finally:
-        _work.pop()
-    made = (x if isinstance(x, str) else _with_torque(x, torque, y[0]) for x, y in zip(answers, rest, strict=True))
-    return Drifts((*here, *made))
+    return _made([_Task(partial(one, *x), x[0], torque) for x in given], (NOT_YET,) * count, wanted)
 
 
-_work: list[tuple[One, list[Any]]] = []
+def _made(work: list[_Task], found: Sequence[Drift | str], workers: int, *, again: bool = False) -> Drifts:
+    """Makes the drifts that are not there yet, or `again` those that are; what an exception leaves is kept."""
+    made = list(found)
+    todo = [k for k, x in enumerate(found) if x == NOT_YET or (again and not isinstance(x, str))]
+    with keeping(SimulationInterrupted, lambda _: Drifts(tuple(made), tuple(work), workers), KEPT):
+        here = 1 if workers > 1 and len(todo) > 2 and "fork" in multiprocessing.get_all_start_methods() else len(todo)
+        for k in todo[:here]:
+            made[k] = _tried(work[k])
+        if there := todo[here:]:
+            _work.append([work[k] for k in there])
+            try:
+                context = multiprocessing.get_context("fork")
+                with ProcessPoolExecutor(min(workers, len(there)), context, _leave_to_parent) as pool:
+                    for k, answer in zip(there, pool.map(_in_worker, range(len(there))), strict=True):
+                        task = work[k]
+                        made[k] = answer if isinstance(answer, str) else _with_torque(answer, task.torque, task.body)
+            finally:
+                _work.pop()
+    return Drifts(tuple(made), tuple(work), workers)
+
+
+_work: list[list[_Task]] = []
 """What workers do: they are copies of the process that has put it here."""
+
+
+def _leave_to_parent() -> None:
+    """Ctrl-C reaches workers, too: their parent decides."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
 
 
 def _in_worker(k: int) -> Drift | str:
     """The drift of a body without what the parent has: its body and torque, of which functions do not travel."""
-    one, rest = _work[-1]
-    made = _tried(one, rest[k])
+    made = _tried(_work[-1][k])
     return made if isinstance(made, str) else _with_torque(made, None, None)
 
 
@@ -131,11 +175,16 @@ def _with_torque(d: Drift, torque: Any, body: Any) -> Drift:
     return replace(d, asked=asked, branches=branches)
 
 
-def _tried(one: One, given: Any) -> Drift | str:
+def _resumed(d: Drift, t_end: float) -> Drift:
+    """A drift to another end, or as it is if it has ended."""
+    return d if d.path.ended else d.resume(t_end)
+
+
+def _tried(task: _Task) -> Drift | str:
     """The drift of a body, or why there is none; its stated error says what a warning would."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ToleranceNotReached)
         try:
-            return one(*given)
+            return task.make()
         except DriftImpossible as why:
             return str(why)

@@ -41,6 +41,11 @@ class Survey(NamedTuple):
     """Fourier coefficients c[k2, k1] of (R N, w . N) over their sizes: k2 of phi, k1 of v, both from -n/2 on."""
     scale: Floats
 
+    @property
+    def slowest(self) -> float:
+        """The longer of the two periods, s."""
+        return max(self.period, 2.0 * math.pi / self.precession)
+
     def rate(self, k1: Any, k2: Any) -> Any:
         """k . nu in rad/s."""
         return k1 * (2.0 * math.pi / self.period) + k2 * self.precession
@@ -102,16 +107,6 @@ class MeanRates:
     def distance(self, z: Floats) -> float:
         """G^2 / (2 T I2) - 1: positive in short-axis mode, zero on the separatrix."""
         return float(z[:3] @ z[:3] / (2.0 * z[3] * self.moments[1]) - 1.0)
-
-    def slant(self, z: Floats) -> float:
-        """The sine of the greatest angle between the momentum and the axis that it circles."""
-        I1, I2, I3 = self.moments
-        energy = 2.0 * z[3] / (z[:3] @ z[:3])
-        low, mid, high = (I1, I2, I3) if energy * I2 < 1.0 else (I3, I2, I1)
-        if mid == high:
-            return 1.0
-        both = max(low / abs(high - low), mid / abs(high - mid))
-        return float(math.sqrt(min(1.0, max(0.0, both * abs(energy * high - 1.0)))))
 
     def frequencies(self, z: Floats) -> tuple[float, float]:
         """2 pi / P and the mean rate of precession, rad/s."""
@@ -195,6 +190,17 @@ class MeanRates:
 FIRST_QUATERNION = work_size(1) - 10
 """Where the attitude of a single state stands in the work array."""
 FIRST_RATE = FIRST_QUATERNION + 4
+
+
+def slant(moments: Floats, z: Floats) -> float:
+    """The sine of the greatest angle between the momentum and the axis that it circles; `moments` are in order."""
+    I1, I2, I3 = moments
+    energy = 2.0 * z[3] / (z[:3] @ z[:3])
+    low, mid, high = (I1, I2, I3) if energy * I2 < 1.0 else (I3, I2, I1)
+    if mid == high:
+        return 1.0
+    both = max(low / abs(high - low), mid / abs(high - mid))
+    return float(math.sqrt(min(1.0, max(0.0, both * abs(energy * high - 1.0)))))
 
 
 def _needed(size: Floats, n: int, limit: float) -> int:

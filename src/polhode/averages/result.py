@@ -13,21 +13,24 @@ import numpy as np
 
 from polhode.accuracy.policy import ToleranceNotReached
 from polhode.api.simulate import simulate
-from polhode.averages.course import Course, DriftImpossible, Question, checked_start, followed
-from polhode.averages.evolution import DriftEvent, Path
-from polhode.averages.rates import MeanRates
+from polhode.averages.course import Begun, Course, DriftImpossible, Question, followed
+from polhode.averages.evolution import ALIGNED, DriftEvent, Path
+from polhode.averages.rates import MeanRates, slant
 from polhode.averages.separatrix import Fate, fates
 from polhode.averages.stretches import Stretch, Window
 from polhode.body import Body
 from polhode.files import netcdf
-from polhode.files.records import describe_torque, read_torque, torque_record
+from polhode.files.records import TorqueFromFile, describe_torque, read_torque, torque_record
 from polhode.free.free_motion import Axis, FreeMotion, ObservedPeriods
+from polhode.run.integration import SimulationInterrupted
 from polhode.run.step_warnings import duration
 from polhode.solution import Solution
 from polhode.support import checks
 from polhode.support.arrays import Floats
 from polhode.support.extras import needed
+from polhode.support.interrupts import keeping
 from polhode.torques import Torque
+from polhode.torques.no_torque import Free
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -39,6 +42,7 @@ _STEPS = ("step_time", "step_state", "step_length", "step_coefficients")
 _STRETCHES = ("stretch_start", "stretch_end", "stretch_excess")
 DRIFT_ARRAYS = ("time", *_STEPS, *_STRETCHES)
 """The arrays that a drift is made of again."""
+KEPT = "what was computed is the `solution` of this exception, a Drift"
 _NAMES = {
     "time": (("time",), "time", "s"),
     "momentum": (("time", "component"), "mean angular momentum in space axes", "kg m2 s-1"),
@@ -47,6 +51,16 @@ _NAMES = {
     "period": (("time",), "period of the momentum in the body", "s"),
     "precession_period": (("time",), "mean period of the axis that the momentum circles about it", "s"),
 }
+
+
+class Left(NamedTuple):
+    """What an interruption has left to be done: to state the error of the path from a time on, and to go on."""
+
+    t0: float
+    window: Window
+    """What the motion is in the mean from there on."""
+    stated: float
+    """The error that is stated for the time before."""
 
 
 class Branch(NamedTuple):
@@ -88,6 +102,8 @@ class Drift:
     """Evaluations of the mean rates."""
     branches: tuple[Branch, ...] = field(default=())
     """The ways on from the separatrix, the likeliest first, if they were asked for with `beyond="both"`."""
+    left: Left | None = None
+    """What an interruption has left for `resume`; the error is infinite until enough stretches have stated it."""
 
     # --- mean values
 
@@ -150,7 +166,8 @@ class Drift:
         the plane of the axes of the least and the greatest moment, and how far the body is turned about the momentum.
         The drift does not know them.
         """
-        return self._rates().motion(t, self.path.at(self._within(t)), psi, phi)
+        time = checks.number("t", t)
+        return self._frames().motion(time, self.path.at(self._within(time)), psi, phi)
 
     def observed_periods(self, reference: Axis = "long") -> ObservedPeriods:
         """The two periods that observers see, at each time: see `FreeMotion.observed_periods`."""
@@ -170,24 +187,39 @@ class Drift:
             self.body, self.torque, omega=state.omega, attitude=state.quaternion, t_span=t_span, **how
         )  # fmt: skip
 
-    def resume(self, t_end: float, *, t_eval: Any = None) -> Drift:
-        """Goes on to another end; returns the whole drift.
+    def resume(self, t_end: float | None = None, *, t_eval: Any = None) -> Drift:
+        """Goes on to another end, or after an interruption to that which was asked for; returns the whole drift.
 
         Where the separatrix ended it, `branches` are the ways on (`beyond="both"`), and each can be resumed.
         """
-        end = checks.number("t_end", t_end)
-        forward = math.copysign(1.0, self.path.t[-1] - self.path.t[0])
-        if (end - self.t_last) * forward <= 0.0:
-            raise ValueError(f"t_end must lie beyond the last time {self.t_last:g}, not at {end:g}")
+        end = self.asked.t_end if t_end is None else checks.number("t_end", t_end)
         if self.path.ended:
-            raise DriftImpossible(f"this drift has ended, because it {self.events[-1].text}")
-        asked = replace(self.asked, t_start=self.t_last, t_end=end)
-        more = _drifted(asked, self.side, self.t_last, self.path.z[-1], t_eval)
-        return replace(
-            more, asked=replace(asked, t_start=self.asked.t_start), path=self.path.followed_by(more.path),
-            t=np.concatenate([self.t, more.t[more.t != self.t[-1]]]), error=self.error + more.error,
-            stretches=self.stretches + more.stretches, evaluations=self.evaluations + more.evaluations,
-        )  # fmt: skip
+            if self.left is None:
+                raise DriftImpossible(f"this drift has ended, because it {self.events[-1].text}")
+            end = self.asked.t_end
+        beyond = (end - self.t_last) * math.copysign(1.0, self.asked.t_end - self.asked.t_start)
+        if beyond < 0.0 or (beyond == 0.0 and self.left is None):
+            raise ValueError(f"t_end must lie beyond the last time {self.t_last:g}, not at {end:g}")
+        t0, window, stated = self.left or Left(self.t_last, Window(self.t_last, self.path.z[-1]), self.error)
+        before, begun = self.path.cut(t0)
+        done = [s for s in self.stretches if (s.middle - t0) * (end - t0) <= 0.0]
+        late = self.stretches[len(done) :]
+        asked = replace(self.asked, t_start=t0, t_end=end)
+        rates = _started(asked, self.side, t0, begun.z[0])
+
+        def whole(more: Drift) -> Drift:
+            rows = self.t[(self.t - t0) * (end - t0) <= 0.0] if before.lengths.size else self.t[:0]
+            return replace(
+                more, asked=replace(more.asked, t_start=self.asked.t_start), path=before.followed_by(more.path),
+                t=np.concatenate([rows, more.t[more.t != rows[-1]] if rows.size else more.t]),
+                error=stated + more.error, stretches=(*done, *more.stretches),
+                evaluations=self.evaluations + more.evaluations,
+                left=more.left and more.left._replace(stated=stated),
+            )  # fmt: skip
+
+        with keeping(SimulationInterrupted, lambda raised: whole(raised.solution)):  # type: ignore[attr-defined]
+            so_far = Begun(begun, late if end == self.asked.t_end else ())
+            return whole(drift_along(asked, rates, window, so_far, t_eval))
 
     def continued(self) -> tuple[Branch, ...]:
         """The ways on from the separatrix to the end of the span, each with its probability, the likeliest first."""
@@ -201,7 +233,8 @@ class Drift:
             # Averages hold some periods behind the separatrix, which the drift is set ahead by.
             distance = 12.0 * rates.survey(t, fate.z).strength * (1.0 if fate.mode == "short-axis" else -1.0)
             z = np.append(fate.z[:3], fate.z[:3] @ fate.z[:3] / (2.0 * rates.moments[1] * (1.0 + distance)))
-            made.append(Branch(fate.probability, _drifted(asked, fate.side, t, z)))
+            way = drift_along(asked, _started(asked, fate.side, t, z), Window(t, z), Begun(Path.at_rest(t, z)))
+            made.append(Branch(fate.probability, way))
         return tuple(made)
 
     def fates(self) -> list[Fate]:
@@ -211,8 +244,13 @@ class Drift:
     def _rates(self) -> MeanRates:
         return self.asked.rates(self.side)
 
+    def _frames(self) -> MeanRates:
+        """Rates that have motions: the function of a torque may be lost, and motions need none."""
+        known = not isinstance(self.torque, TorqueFromFile)
+        return (self.asked if known else replace(self.asked, torque=Free())).rates(self.side)
+
     def _motions(self) -> list[FreeMotion]:
-        rates = self._rates()
+        rates = self._frames()
         return [rates.motion(t, z) for t, z in zip(self.t.tolist(), self.path.at(self.t), strict=True)]
 
     def _within(self, t: Any) -> Floats:
@@ -225,19 +263,34 @@ class Drift:
     # --- in words, pictures and files
 
     def __str__(self) -> str:
-        first, last = self.mode[0], self.events[-1].text if self.path.ended else ""
+        last = self.events[-1].text if self.path.ended else ""
         met = [e.text for e in self.events[: -1 if last else None] if e.kind == "axis"]
         jumps = [e for e in self.events if e.kind == "resonance"]
-        parts = [f"tumbles in {first} mode for {duration(abs(self.t_last - float(self.path.t[0])))}", *met]
+        t0, z0 = float(self.path.t[0]), self.path.z[0]
+        moments = np.sort(self.body.moments)
+        short = z0[:3] @ z0[:3] > 2.0 * z0[3] * moments[1]
+        how = f"tumbles in {'short' if short else 'long'}-axis mode"
+        if slant(moments, z0) < math.sin(ALIGNED):
+            how = f"turns about the axis of the {'greatest' if short else 'least'} moment"
+        parts = [f"{how} for {duration(abs(self.t_last - t0))}", *met]
         if jumps:
             worst = max(e.bound for e in jumps)
-            parts.append(f"passes {len(jumps)} resonance{'s' * (len(jumps) > 1)}, by at most {worst:.1e} each")
+            parts.append(f"meets {len(jumps)} resonance{'s' * (len(jumps) > 1)}, by at most {worst:.1e} each")
         text = ", ".join(parts) + (f", then {last}" if last else "")
         if self.branches:
             ways = (f"{b.drift.mode[-1]} {b.drift.side:+.0f}: {b.probability:.2g}" for b in self.branches)
             text += f" ({', '.join(ways)})"
+        if self.left is not None:
+            text += f", interrupted at t = {self.t_last:.6g} s (resume() goes on)"
+        if not math.isfinite(self.error):
+            return f"{text}; its error is not known yet"
         how = f"from {len(self.stretches)} stretches that were also run in full" if self.stretches else "of jumps alone"
         return f"{text}; error {self.error:.1e}, {how}"
+
+    @property
+    def message(self) -> str:
+        """What happened, in a sentence: that which `print` shows."""
+        return str(self)
 
     def __repr__(self) -> str:
         rows = [
@@ -303,6 +356,9 @@ class Drift:
             "torque_record": torque_record(self.torque, self.body), "orbit": self.asked.orbit or 0.0,
             "over_orbit": int(self.asked.over_orbit), "scale": self.asked.scale,
         }  # fmt: skip
+        if self.left is not None:
+            t0, (centre, mean, half), stated = self.left
+            own["left"] = np.array([t0, centre, half, stated, *mean])
         netcdf.write(path, arrays, own, overwrite=overwrite)
 
 
@@ -327,9 +383,13 @@ def drift_of(path: Any, contents: netcdf.Contents, torque: Torque | None = None)
         whole = Path(t, z, data.get("step_length", np.zeros(0)), F, events, bool(a["ended"]))
         ends = zip(*(data.get(name, ()) for name in _STRETCHES), strict=True)
         stretches = tuple(Stretch(float(begin), float(end), x) for begin, end, x in ends)
+        left = None
+        if "left" in a:
+            t0, centre, half, stated, *mean = checks.array("left", a["left"], (8,)).tolist()
+            left = Left(t0, Window(centre, np.array(mean), half), stated)
         return Drift(
             asked, float(a["side"]), whole, checks.row("time", data["time"]), float(a["error"]), stretches,
-            bool(a["corrected"]), int(a["evaluations"]),
+            bool(a["corrected"]), int(a["evaluations"]), left=left,
         )  # fmt: skip
     except (KeyError, ValueError, TypeError, IndexError) as problem:
         raise netcdf.BadFile(f"{path} is damaged or was changed: {problem}") from None
@@ -343,35 +403,36 @@ def _started(asked: Question, side: float, t0: float, z: Floats) -> MeanRates:
     return rates
 
 
-def _drifted(asked: Question, side: float, t0: float, z: Floats, t_eval: Any = None) -> Drift:
-    """The drift from a mean state."""
-    return drift_along(asked, _started(asked, side, t0, z), t0, z, t_eval)
+def drift_along(asked: Question, rates: MeanRates, window: Window, begun: Begun, t_eval: Any = None) -> Drift:
+    """The drift from where it has begun; warns where its error is above the tolerance."""
+    t0 = float(begun.steps.before.t[0])
 
+    def made(course: Course, left: Left | None) -> Drift:
+        t = course.path.t
+        if t_eval is not None:
+            rows = checks.floats("t_eval", t_eval, "be times")
+            t = rows[(rows - t[0]) * (t[-1] - rows) >= 0.0]
+        return Drift(
+            asked, rates.side, course.path, t, course.error, course.stretches, course.corrected,
+            rates.evaluations, left=left,
+        )  # fmt: skip
 
-def drift_along(
-    asked: Question, rates: MeanRates, t0: float, begun: Floats | Window, t_eval: Any = None
-) -> Drift:  # fmt: skip
-    """The drift from a mean state, or from the mean of a window; warns where its error is above the tolerance."""
-    course: Course = followed(asked, rates, t0, begun)
-    t = course.path.t
-    if t_eval is not None:
-        t = t_eval[(t_eval - t[0]) * (t[-1] - t_eval) >= 0.0]
+    with keeping(SimulationInterrupted, lambda _: made(begun.course(), Left(t0, window, 0.0)), KEPT):
+        course = followed(asked, rates, window, begun)
     if course.error > asked.rtol:
         warnings.warn(
             f"the error of the averages is {course.error:.1e}, above rtol={asked.rtol:g}: {_cause(course)}",
             ToleranceNotReached,
             stacklevel=4,
         )
-    return Drift(
-        asked, rates.side, course.path, t, course.error, course.stretches, course.corrected, course.evaluations
-    )  # fmt: skip
+    return made(course, None)
 
 
 def _cause(course: Course) -> str:
     jumps = [e for e in course.path.events if e.kind == "resonance"]
     if sum(e.bound for e in jumps) > 0.5 * course.error:
-        return f"{len(jumps)} resonances were passed with an unknown phase, see d.events"
+        return f"resonances met with an unknown phase ({len(jumps)}) are most of it, see d.events"
     return "the torque is too strong for more; d.simulate(t0, span) runs parts of it in full"
 
 
-__all__ = ["DRIFT_ARRAYS", "FORMAT", "Branch", "Drift", "checked_start", "drift_along", "drift_of"]
+__all__ = ["DRIFT_ARRAYS", "FORMAT", "Branch", "Drift", "drift_along", "drift_of"]

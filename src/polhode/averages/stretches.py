@@ -10,16 +10,15 @@ from typing import NamedTuple
 import numpy as np
 
 from polhode.api.simulate import simulate
-from polhode.averages.evolution import Correction, Path, plain_path
+from polhode.averages.evolution import HALF_WINDOW, Correction, Path, plain_path
 from polhode.averages.rates import MeanRates, Survey
 from polhode.free.free_motion import FreeMotion
 from polhode.kernels.types import Depends
+from polhode.run.integration import SimulationInterrupted
 from polhode.support.arrays import Floats
 
-HALF_WINDOW = 20.0
-"""Half of the window of a mean, in periods: what oscillates is damped to 1e-6."""
 HALF_WINDOW_ORBITS = 4.0
-"""The same in orbits, where the orbit is averaged over."""
+"""Half of the window of a mean, in orbits, where the orbit is averaged over."""
 GAP = 3.0
 """The distance of the two means of a stretch, in half windows: a stretch is `GAP` + 2 long."""
 FARTHEST_OUT = 1.4
@@ -60,15 +59,14 @@ class Window(NamedTuple):
 
     centre: float
     mean: Floats
-    half: float
-    """Half of its length, negative where time runs backward."""
+    half: float = 0.0
+    """Half of its length, negative where time runs backward; zero: the mean motion itself is known."""
 
 
 def half_window(rates: MeanRates, seen: Survey) -> float:
     """Half the length of the windows over which motions are averaged here, s."""
-    slowest = max(seen.period, 2.0 * math.pi / seen.precession)
     orbits = HALF_WINDOW_ORBITS * rates.orbit if rates.orbit is not None and rates.times > 1 else 0.0
-    return max(HALF_WINDOW * slowest, orbits)
+    return max(HALF_WINDOW * seen.slowest, orbits)
 
 
 def bump(s: Floats) -> Floats:
@@ -95,10 +93,13 @@ class Full:
         torque = self.rates.torque if strength == 1.0 else strength * self.rates.torque
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            run = simulate(
-                self.rates.body, torque, omega=state.omega, attitude=state.quaternion, t_span=(t0, t1), t_eval=t,
-                rtol=rtol,
-            )  # fmt: skip
+            try:
+                run = simulate(
+                    self.rates.body, torque, omega=state.omega, attitude=state.quaternion, t_span=(t0, t1), t_eval=t,
+                    rtol=rtol,
+                )  # fmt: skip
+            except SimulationInterrupted:  # a part of a stretch says nothing
+                raise KeyboardInterrupt from None
         return run.t, np.column_stack([run.spatial_momentum, run.kinetic_energy])
 
     def first_mean(self, start: FreeMotion, t0: float, direction: float, seen: Survey) -> Window:

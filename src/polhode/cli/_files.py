@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from polhode.cli._signals import masked
-from polhode.cli._terminal import is_terminal, print_text
+from polhode.cli._terminal import is_terminal, print_text, stop
 from polhode.support.extras import needed
 from polhode.text.terminal import printable
 
@@ -53,6 +53,12 @@ def write_result(made: Solution | Ensemble | Reduced, file: Path, force: bool, q
         made.to_csv(file, quantities=quantities, overwrite=force)
     else:
         made.to_parquet(file, quantities=quantities, overwrite=force)
+
+
+def check_writable(*files: Path | None, force: bool, option: str = "--out") -> None:
+    """Ends the command with exit code 2, and says why, if one of these files cannot be written."""
+    if problems := [problem for file in files if file and (problem := unwritable(file, force, option))]:
+        stop("\npolhode: ".join(problems))
 
 
 def unwritable(file: Path, force: bool, option: str = "--out") -> str | None:

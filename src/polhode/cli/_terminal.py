@@ -12,7 +12,7 @@ from typing import Any, NoReturn
 
 import typer
 
-from polhode.text.terminal import one_line, printable
+from polhode.text.terminal import clock, one_line, printable
 
 FAILED, BAD_INPUT, INTERRUPTED = 1, 2, 130
 """Exit codes: a run could not be finished; the input is wrong; the user interrupted the program."""
@@ -130,7 +130,7 @@ def show_progress(name: str, quiet: bool) -> Iterator[Callable[[int, int], None]
         if gone or (bar is None and (spent < BAR_AFTER_SECONDS or done == total)):
             return
         rate = done / spent
-        shown = {"completed": done, "rate": rate, "left": _clock((total - done) / rate)}
+        shown = {"completed": done, "rate": rate, "left": clock((total - done) / rate)}
         try:
             if bar is None:
                 bar = _bar()
@@ -161,8 +161,3 @@ def _bar() -> Any:
         transient=True,
         auto_refresh=False,  # the run reports about twenty times a second by itself
     )
-
-
-def _clock(seconds: float) -> str:
-    hours, rest = divmod(round(seconds), 3600)
-    return f"{hours}:{rest // 60:02}:{rest % 60:02}" if hours else f"{rest // 60}:{rest % 60:02}"

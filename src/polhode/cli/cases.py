@@ -6,7 +6,7 @@ from typing import Annotated
 import typer
 
 from polhode.cli._app import app
-from polhode.cli._files import unwritable
+from polhode.cli._files import check_writable
 from polhode.cli._terminal import print_table, say, stop
 
 
@@ -33,8 +33,8 @@ def cases(
         print_table(["case", "span", "tolerance", "what moves"], rows)
         say("To write them as CSV and JSON: polhode cases DIR")
         return
-    if folder.is_dir() and (taken := unwritable(folder / "cases.json", force)):
-        stop(taken)
+    if folder.is_dir():
+        check_writable(folder / "cases.json", force=force)
     try:
         written = write(folder, overwrite=force)
     except OSError as problem:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from polhode.cli._app import app
-from polhode.cli._files import unwritable
+from polhode.cli._files import check_writable
 from polhode.cli._problem import UNPHYSICAL_HELP, body_of, columns_of, torque_of
 from polhode.cli._signals import stopped_by_signals
 from polhode.cli._terminal import FAILED, INTERRUPTED, say, stop
@@ -81,8 +81,7 @@ def check(
 
     written = [file for file in (plot, report, junit) if file is not None]
     for file in written:
-        if problem := unwritable(file, force, option=""):
-            stop(problem)
+        check_writable(file, force=force, option="")
     try:
         turning, acting = _problem(body, allow_unphysical, torque, scenario, trust)
         verdict = polhode.check(

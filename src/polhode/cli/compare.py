@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from polhode.cli._app import app
-from polhode.cli._files import keep, keep_picture, unwritable
+from polhode.cli._files import check_writable, keep, keep_picture
 from polhode.cli._signals import not_stopped, stopped_by_signals
 from polhode.cli._terminal import FAILED, INTERRUPTED, say, show_progress, stop
 from polhode.cli.run import TRUST_HELP
@@ -66,8 +66,7 @@ def compare(
         files = [out / f"{scenario.stem}_compare{ending}" for ending in (".nc", ".png", ".svg")]
         try:
             draft = check_scenario(scenario, trust=trust)
-            if problems := [p for file in files if (p := unwritable(file, force, "--output"))]:
-                stop("\npolhode: ".join(problems))
+            check_writable(*files, force=force, option="--output")
             given = draft.scenario()
         except ScenarioError as problem:
             stop("\npolhode: ".join(str(problem).splitlines()))

@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from polhode.cli._app import app
-from polhode.cli._files import unwritable
+from polhode.cli._files import check_writable
 from polhode.cli._terminal import print_table, say, stop
 
 
@@ -68,8 +68,7 @@ def examples(
     if unknown := [name for name in chosen if name not in found]:
         stop(f"no example is called {', '.join(unknown)}: polhode examples lists them")
     pairs = [(file, to / file.name) for name in chosen for file in found[name]]
-    if problems := [p for _, target in pairs if (p := unwritable(target, force, "--to"))]:
-        stop("\npolhode: ".join(problems))
+    check_writable(*(target for _, target in pairs), force=force, option="--to")
     for file, target in pairs:
         with whole_file(target, overwrite=force) as out:
             out.write(file.read_bytes())

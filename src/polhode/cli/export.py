@@ -6,7 +6,7 @@ from typing import Annotated, Any
 import typer
 
 from polhode.cli._app import app
-from polhode.cli._files import unwritable
+from polhode.cli._files import check_writable
 from polhode.cli._terminal import say, stop
 
 EPOCH = "give --epoch 2026-01-31T12:00:00"
@@ -52,8 +52,7 @@ def export(
         stop(f"{out} does not end in .aem, .acm, .apm or .bc: the ending says what is written")
     if kind != ".bc" and (object_name is None or object_id is None):
         stop(f"{out} must name the spacecraft: give --object-name and --object-id")
-    if problem := unwritable(out, force, option=""):
-        stop(problem)
+    check_writable(out, force=force, option="")
     about: dict[str, Any] = {"epoch": epoch, "time_system": time_system, "overwrite": force}
     named: dict[str, Any] = {"object_name": object_name, "object_id": object_id, "frames": (space_frame, body_frame)}
     try:

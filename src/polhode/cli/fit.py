@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from polhode.cli._app import app
-from polhode.cli._files import keep_picture, unwritable
+from polhode.cli._files import check_writable, keep_picture
 from polhode.cli._problem import UNPHYSICAL_HELP, body_of, columns_of, torque_of
 from polhode.cli._signals import stopped_by_signals
 from polhode.cli._terminal import FAILED, INTERRUPTED, echo_json, say, stop
@@ -84,8 +84,7 @@ def fit(
     from polhode.compiler import CompilationFailed
     from polhode.run.integration import SimulationFailed
 
-    if plot is not None and (problem := unwritable(plot, force, "--plot")):
-        stop(problem)
+    check_writable(plot, force=force, option="--plot")
     try:
         guess, known = _guess(body, allow_unphysical, torque, scenario, trust)
         known |= {name: one for name, one in (("omega", omega), ("attitude", attitude)) if one is not None}

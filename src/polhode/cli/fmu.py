@@ -6,7 +6,7 @@ from typing import Annotated
 import typer
 
 from polhode.cli._app import app
-from polhode.cli._files import unwritable
+from polhode.cli._files import check_writable
 from polhode.cli._terminal import say, stop
 
 
@@ -27,8 +27,7 @@ def fmu(
 
     named = f"{identifier(scenario.stem)}.fmu"
     target = Path(named) if out is None else out / named if out.suffix != ".fmu" or out.is_dir() else out
-    if problem := unwritable(target, force):
-        stop(problem)
+    check_writable(target, force=force)
     try:
         say(f"wrote {write_unit(scenario, target, overwrite=force)}")
     except (ValueError, OSError, ModuleNotFoundError) as problem:

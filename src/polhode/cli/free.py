@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from polhode.cli._app import app
-from polhode.cli._files import keep_picture, unwritable
+from polhode.cli._files import check_writable, keep_picture
 from polhode.cli._problem import UNPHYSICAL_HELP
 from polhode.cli._terminal import FAILED, echo_json, print_table, say, stop
 
@@ -54,8 +54,7 @@ def free(
 
     from polhode.free.free_motion import FreeMotion
 
-    if plot is not None and (problem := unwritable(plot, force, option="--plot")):
-        stop(problem)
+    check_writable(plot, force=force, option="--plot")
     if flips > MOST_FLIPS:
         stop(f"--flips {flips} is more than the {MOST_FLIPS:,} that are printed; flips are half a period apart")
     per_radian = 180 / np.pi if degrees else 1.0

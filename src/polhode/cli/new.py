@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from polhode.cli._app import app
-from polhode.cli._files import unwritable
+from polhode.cli._files import check_writable
 from polhode.cli._problem import UNPHYSICAL_HELP
 from polhode.cli._terminal import INTERRUPTED, is_terminal, print_text, say, stop
 
@@ -36,8 +36,7 @@ def new(
     """
     if file.suffix != ".toml":
         stop(f"{file} does not end in .toml, as scenarios do")
-    if problem := unwritable(file, force, option=""):
-        stop(problem)
+    check_writable(file, force=force, option="")
     asks = is_terminal(sys.stdin) and is_terminal(sys.stdout) if ask is None else ask
     try:
         text = _scenario(

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from polhode.cli._app import app
-from polhode.cli._files import file_names, keep, no_format, unwritable, write_result
+from polhode.cli._files import check_writable, file_names, keep, no_format, write_result
 from polhode.cli._terminal import FAILED, print_table, say, say_field, stop
 from polhode.text.terminal import one_line
 
@@ -43,10 +43,10 @@ def show(
     from polhode.files import netcdf
 
     picture = result.parent / f"{result.stem}.png"
-    if plot and (problem := unwritable(picture, force, option="")):
+    check_writable(picture if plot else None, force=force, option="")
+    if save is not None and (problem := no_format(save)):
         stop(problem)
-    if save is not None and (problem := no_format(save) or unwritable(save, force, option="--save")):
-        stop(problem)
+    check_writable(save, force=force, option="--save")
     try:
         contents = netcdf.read(result)
         if _holds_many(contents):
@@ -78,8 +78,7 @@ def _save_as(result: Path, file: Path, force: bool, quantities: list[str]) -> No
     try:
         made = load(result)
         for name in file_names(file, is_ensemble=hasattr(made, "bodies_to_dataframe")):
-            if problem := unwritable(name, force, option="--save"):
-                stop(problem)
+            check_writable(name, force=force, option="--save")
         write_result(made, file, force, quantities)
     except (OSError, ValueError) as problem:
         stop(problem)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from polhode.cli._app import app
-from polhode.cli._files import unwritable
+from polhode.cli._files import check_writable
 from polhode.cli._signals import stopped_by_signals
 from polhode.cli._terminal import FAILED, say, stop
 
@@ -64,8 +64,7 @@ def view(
     if export is not None:
         if export.suffix.lower() not in (".html", ".htm"):
             stop(f"a page is saved as .html, which {export} does not end in")
-        if problem := unwritable(export, force, option="--export"):
-            stop(problem)
+        check_writable(export, force=force, option="--export")
     if playground and results:
         stop("--playground shows no files: leave them out, or leave --playground out")
     of_runs = {"--span": span, "--member": member, "--exact": exact, "--mesh": mesh, "--point": point}

@@ -15,6 +15,7 @@ from polhode.cluster.pack import has_rows, packed
 from polhode.cluster.store import FULL, Store
 from polhode.cluster.worker import CannotUnpack, Task, WorkerRefused, run_packed, run_part, windowed
 from polhode.ensembles.initial import Starts
+from polhode.text.terminal import clock
 
 MOST_ATTEMPTS = 3
 """A part that has failed this number of times is reported, and left."""
@@ -52,7 +53,7 @@ class PlanProgress(NamedTuple):
         if self.failed_parts:
             text += f", {self.failed_parts:,} parts failed"
         if self.rate > 0.0 and self.parts_done < self.parts:
-            text += f"; {self.rate:,.0f} bodies/s, {_clock(self.seconds_left)} left"
+            text += f"; {self.rate:,.0f} bodies/s, {clock(self.seconds_left)} left"
         return text
 
 
@@ -78,13 +79,6 @@ ProgressOfPlan = Callable[[PlanProgress], None]
 def few_of(parts: list[int]) -> str:
     """Writes the numbers of parts for a message; of many, the first ones."""
     return ", ".join(map(str, parts[:LISTED])) + (", ..." if len(parts) > LISTED else "")
-
-
-def _clock(seconds: float) -> str:
-    if seconds == float("inf"):
-        return "unknown time"
-    hours, rest = divmod(round(seconds), 3600)
-    return f"{hours}:{rest // 60:02}:{rest % 60:02}" if hours else f"{rest // 60}:{rest % 60:02}"
 
 
 class Crew:

@@ -1,6 +1,7 @@
 """Compiles the mathematics to machine code and keeps that code in files.
 
-Kernels of this package are translated (`translate.py`); for all else Numba is imported, on a cache miss only.
+Kernels and users' functions are translated (`translate.py`). Numba is imported on a cache miss only, for a user's
+function with something that the translation does not know (`numba_door.py`).
 
 Of Numba and llvmlite no private name is used, and nothing of theirs is replaced. docs/decisions/0001 lists the names
 that their manuals do not have.

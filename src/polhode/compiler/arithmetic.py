@@ -28,7 +28,7 @@ def is_arithmetic(f: Any) -> bool:
             continue
         if not isinstance(value, types.FunctionType):
             return False
-        if value in seen:
+        if value in seen or hasattr(value, "__branches_by_parameters__"):
             continue
         if not _has_plain_code(value.__code__):
             return False
@@ -62,6 +62,7 @@ def all_rows_at_once(kernel: Callable[..., Any], t: Any, q: Any, p: Any, shape: 
     """Returns the kernel of arrays, one number for each row; None if it must be called for one row after the other.
 
     That is so for a kernel that is not plain arithmetic, and for one that divides by zero: Python raises an error then.
+    No parameter may be a table: tables are looked up at one time after the other.
     """
     if not is_arithmetic(kernel):
         return None

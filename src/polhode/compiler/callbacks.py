@@ -31,7 +31,7 @@ _ATTITUDE_AND_RATE = struct.Struct("7d").unpack_from
 _ATTITUDE = struct.Struct("4d").unpack_from
 _STORE = struct.Struct("3d").pack_into
 RESULT_BYTES = 7 * 8
-"""Programs keep attitude, rate and result in a row (`primitives.py`): so one look-up finds them."""
+"""Programs keep attitude, rate and result in a row (`translate.py`): so one look-up finds them."""
 _MARK = "_polhode_callback"
 
 _raised: dict[int, BaseException] = {}

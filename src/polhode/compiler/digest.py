@@ -5,7 +5,7 @@ constants it reads and, recursively, the functions it calls. Two functions with 
 helper anywhere and the digest changes. No source is needed: scripts and notebook cells have digests too.
 
 A value is named by its content only if equal names mean equal behaviour. Any other value is named by its identity,
-which is good for this process and no longer. The linker shows the compiler nothing that has no part in the name.
+which is good for this process and no longer. The compiler sees nothing that has no part in the name.
 
 Every call asks for the name of its torque, because a global that a user's function reads may have another value by
 then. `name_now` compares what was read with what was read the last time, by identity: 0.5 us where a name takes 13.
@@ -41,7 +41,7 @@ class Digest(NamedTuple):
 
 
 class Recursion(TypeError):
-    """The function calls itself, perhaps through others. The linker cannot do that: it makes callees before callers."""
+    """The function calls itself, perhaps through others. That cannot be compiled: calls are written out."""
 
 
 class Unset:

@@ -1,4 +1,4 @@
-"""Translates Numba's errors for users: the line, and a reason in one sentence."""
+"""Says why something cannot be compiled: the line, and a reason in one sentence, also in place of Numba's."""
 
 import dis
 import linecache
@@ -9,7 +9,8 @@ from collections.abc import Iterator, Sequence
 from functools import lru_cache
 from typing import NamedTuple
 
-from polhode.compiler.digest import DigestWalk
+from polhode.compiler.digest import DigestWalk, is_ours
+from polhode.compiler.translate import Unsupported
 
 _PLACE = re.compile(r'^File "(.+?)", line (\d+):|(?: at |Raised from )(\S.*?) \((\d+)\)', re.MULTILINE)
 _SPECIFIC = re.compile(r"^\s*\w*(?:Error|Exception): (?!Failed in)(.+)$", re.MULTILINE)
@@ -84,6 +85,14 @@ def explained(problem: Exception, f: types.FunctionType, *, divided: bool = Fals
     )
     walk = DigestWalk(divided=divided)
     walk.function(f)
+    if isinstance(problem, Unsupported):
+        theirs = [g for g in reversed(walk.known) if not is_ours(g)]
+        blamed, line = problem.place or (f, 0)
+        if theirs and is_ours(blamed):
+            blamed, line = theirs[0], 0
+        lines = _lines(blamed.__code__)
+        nearest = max((n for n in lines if n <= line), default=lines[0])
+        return Complaint(walk.function(blamed), lines.index(nearest), str(problem))
     everything = list(reversed(walk.known))  # callers first
     theirs = [g for g in everything if not (g.__module__ or "").startswith("polhode.")]
     blamed, instruction = _place(text, theirs or everything)

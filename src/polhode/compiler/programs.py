@@ -1,10 +1,9 @@
-"""Compiled programs as object files: Numba makes them once, llvmlite loads them ever after.
+"""Compiled programs as object files: LLVM makes them once, and they are loaded ever after.
 
 A program is a function over raw pointers and numbers that returns an integer. Its machine code is kept in one file,
 named by all that decides it: the digest of the function, the versions of the tools, the processor. A file is written
 whole or not at all, never changed, and carries a checksum; a bad or missing one costs a compilation, nothing else.
-Numba itself is imported only to compile, so that a warm start is quick. It works in a thread of its own, where no
-signal can leave it half done, and no fork happens meanwhile.
+Compilers work in a thread of their own, where no signal can leave them half done, and no fork happens meanwhile.
 """
 
 import ctypes
@@ -33,9 +32,9 @@ from polhode.compiler.announce import PATIENCE_SECONDS, announce
 from polhode.compiler.digest import Recursion, digest, divided, plain
 from polhode.compiler.errors import INTERPRETED, Complaint, explained, message_of
 from polhode.compiler.recently_used import Recent
-from polhode.compiler.separate import NOT_APART, form_named, in_form, lanes_in
+from polhode.compiler.separate import NOT_APART, form_named, in_form
 from polhode.compiler.stack_room import with_room
-from polhode.compiler.translate import translated
+from polhode.compiler.translate import FromNumba, Translated, Unsupported, translated
 from polhode.kernels.status import EXCEPTION
 from polhode.support.interrupts import hold_over_forks, imported, is_from_handler, undivided, uninterrupted
 
@@ -53,7 +52,7 @@ OnCompile = Callable[[], None] | None
 
 
 class CompilationFailed(TypeError):
-    """Numba could not compile the function; the message shows the line."""
+    """The function could not be compiled; the message shows the line."""
 
 
 class KernelRaised(ArithmeticError):
@@ -170,7 +169,7 @@ _programs: Recent[tuple[str, str], Program | Complaint] = Recent(MOST_PROGRAMS, 
 _loops: Recent[tuple[str, str], _Code] = Recent(MOST_PROGRAMS)
 """The code of programs whose torques are compiled apart: each torque has a copy of it."""
 _compiling = threading.RLock()
-"""Held while Numba is at work, and over a fork, so that no child inherits a compiler in the middle of its work."""
+"""Held while a compiler is at work, and over a fork, so that no child inherits a compiler in the middle of its work."""
 _lock = threading.RLock()
 """Held for moments only, while functions are named and programs loaded; the one above is never waited for meanwhile."""
 compilations = 0
@@ -324,7 +323,19 @@ def _compiled(make: Callable[..., T], on_compile: OnCompile, what: str, tentativ
     else:
         on_wait = partial(announce, what, kept=trusted_directory() is not None)
     with _undisturbed():
-        return uninterrupted(partial(make, tentative), PATIENCE_SECONDS, on_wait)
+        return uninterrupted(lambda: _cleared(make, tentative), PATIENCE_SECONDS, on_wait)
+
+
+def _cleared(make: Callable[..., T], tentative: bool) -> T:
+    """The same, with what the compiler has left freed in this thread.
+
+    Numba is told when its functions are freed, by callbacks in which Python ignores exceptions: in the main thread a
+    Ctrl-C that came then would be lost.
+    """
+    try:
+        return make(tentative)
+    finally:
+        gc.collect(0)  # nothing is older that was made since the search for garbage rests
 
 
 def _path_of(key: tuple[str, str]) -> Path | None:
@@ -418,8 +429,7 @@ def _described() -> str:
     llvm = _llvm.binding
 
     makers = [
-        "separate.py", "digest.py", "lanes.py", "link.py", "call_separate.py", "programs.py", "primitives.py",
-        "translate.py",
+        "separate.py", "digest.py", "numba_door.py", "programs.py", "source.py", "translate.py",
     ]  # fmt: skip
     here, core = Path(__file__).parent, Path(__file__).parents[1] / "kernels"
     files = [
@@ -457,39 +467,26 @@ PASSING = (MemoryError, OSError, RecursionError)
 def _compile(f: Any, signature: str, volatile: str | None, divided: bool = False) -> tuple[_Code, str | None, Keep]:
     """Returns object code for f or a complaint, why it is good for this process only, and where to keep it."""
     global compilations
-    if not volatile and (found := translated(f, signature, divided=divided)) is not None:
-        compilations += 1
-        code, externals, variables = _assembled(found.text, optimized=False)
-        return _Code(found.symbol, externals, code, variables), None, "on disk"
-    from numba import types
-    from numba.core.errors import NumbaError
-
-    from polhode.compiler.lanes import Lanes
-    from polhode.compiler.link import link, link_apart
-
-    pointer: Any = types.CPointer
-    kinds = {"p": pointer(types.float64), "n": pointer(types.int64), "d": types.float64, "i": types.int64}
     try:
-        lanes, leaf = lanes_in(signature), hasattr(f, "__leaf__")
-        given = [Lanes(lanes) if k.isupper() else kinds[k] for k in signature]
-        linked = link_apart(f, given, lanes) if leaf else link(f, given, divided=divided)
+        found = translated(f, signature, divided=divided)
+    except Unsupported as problem:
+        return _Code.refused(explained(problem, f, divided=divided)), volatile, "on disk"
     except (MemoryError, OSError):
         raise
-    except Exception as problem:  # Numba's passes raise other exceptions than its own
-        passing = _has_passed(problem)
-        keep: Keep = "nowhere" if passing else "on disk" if isinstance(problem, NumbaError) else "in memory"
-        return _Code.refused(explained(problem, f, divided=divided)), volatile, keep
+    except Exception as raised:  # Numba's passes raise other exceptions than its own
+        told = raised.args[0] if isinstance(raised, FromNumba) else raised
+        said_by_numba = type(told).__module__.startswith("numba.")
+        keep: Keep = "nowhere" if _has_passed(told) else "on disk" if said_by_numba else "in memory"
+        return _Code.refused(explained(told, f, divided=divided)), volatile, keep
     compilations += 1
-    text = linked.inspect_llvm()
-    addresses = _ADDRESS.search(text) is not None
+    addresses = [door.code for door in found.doors if _ADDRESS.search(door.text)]
     if addresses:
         volatile = volatile or "it reads an array of more than a megabyte, which is not kept in a file"
-    code, externals, variables = _assembled(text, in_one=leaf)
+    code, externals, variables = _assembled(found)
     if _INTERPRETER in externals:
         why = f"{INTERPRETED} call the interpreter, which compiled code cannot; NUMBA_DISABLE_JIT=1 runs it in Python"
         return _Code.refused(explained(CompilationFailed(why), f)), volatile, "on disk"
-    made = _Code(linked.native_name, externals, code, variables, linked if addresses else None)
-    return made, volatile, "on disk"
+    return _Code(found.symbol, externals, code, variables, addresses or None), volatile, "on disk"
 
 
 _ADDRESS = re.compile(r"\binttoptr \(i64 \d")
@@ -500,12 +497,10 @@ _FREES = "NRT_MemInfo_call_dtor"
 """Numba's function that frees an array that a program has made."""
 
 
-def _assembled(
-    text: str, *, in_one: bool = False, optimized: bool = True
-) -> tuple[bytes, tuple[str, ...], tuple[str, ...]]:
-    """Returns LLVM's text as machine code for this processor, the outside symbols and the addresses that it calls.
+def _assembled(found: Translated) -> tuple[bytes, tuple[str, ...], tuple[str, ...]]:
+    """Returns a program as machine code for this processor, the outside symbols and the addresses that it calls.
 
-    Numba keeps a function out of its C form. One that is called at every step is to be `in_one` with it.
+    Numba keeps a function out of its C form. One that is called at every step is to be in one with it.
     Numba's views of arrays may have to be freed, for all that the code knows. In a program that makes none they never
     are: it has a function of its own for it, that does nothing, or a warm start would have to import Numba.
     """
@@ -518,14 +513,14 @@ def _assembled(
         cpu=llvm.get_host_cpu_name(), features=llvm.get_host_cpu_features().flatten(), opt=3, jit=True,
         reloc="static" if target.name.startswith("x86") else "default", codemodel="jitdefault",
     )  # fmt: skip
-    text = re.sub(r"\bnoinline\b", "nounwind", text) if in_one else text
-    module = llvm.parse_assembly(text, None if optimized else _without_types_of_pointers())
-    if not optimized:
-        module.triple, module.data_layout = target.triple, str(machine.target_data)
-        module.verify()
-    if in_one or not optimized:
-        passes = llvm.create_pass_builder(machine, llvm.create_pipeline_tuning_options(speed_level=3))
-        passes.getModulePassManager().run(module, passes)
+    context = _without_types_of_pointers()
+    module = llvm.parse_assembly(found.text, context)
+    module.triple, module.data_layout = target.triple, str(machine.target_data)
+    for door in found.doors:
+        module.link_in(llvm.parse_assembly(re.sub(r"\bnoinline\b", "nounwind", door.text), context))
+    module.verify()
+    passes = llvm.create_pass_builder(machine, llvm.create_pipeline_tuning_options(speed_level=3))
+    passes.getModulePassManager().run(module, passes)
 
     def outside() -> tuple[bytes, tuple[str, ...]]:
         code = machine.emit_object(module)
@@ -534,7 +529,7 @@ def _assembled(
 
     code, externals = outside()
     if [name for name in externals if name.startswith("NRT_")] == [_FREES]:
-        module.link_in(llvm.parse_assembly(f"define void @{_FREES}(ptr %0) {{ ret void }}"))
+        module.link_in(llvm.parse_assembly(f"define void @{_FREES}(ptr %0) {{ ret void }}", context))
         code, externals = outside()
     names = [v.name for v in module.global_variables if form_named(v.name) and v.name.encode() in code]
     return code, externals, tuple(sorted(names))

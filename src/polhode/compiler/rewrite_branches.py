@@ -7,17 +7,13 @@ None. The source is believed only if it compiles to the very code that the funct
 `__smooth__` are left as they are: the parts of a sum of torques that jump at breakpoints only.
 """
 
-import __future__
-
 import ast
 import builtins
 import copy
-import inspect
 import math
 import operator
 import types
-from collections.abc import Callable, Iterator, Sequence
-from functools import lru_cache
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 from weakref import WeakKeyDictionary
 
@@ -25,6 +21,7 @@ import numpy as np
 
 from polhode.compiler.digest import builtins_of, captured, digest, is_foreign, is_record, name_now, plain
 from polhode.compiler.smoothness import may_bend
+from polhode.compiler.source import bare, compiled, definition
 from polhode.kernels.algebra.vec import clip
 from polhode.kernels.ops import apart, where
 from polhode.kernels.steps import branches
@@ -37,7 +34,6 @@ BOARD, CELL = "board__", "cell__"
 """The names of the arguments that a rewritten function has in front of its own."""
 TORQUE_ARGUMENTS = 4
 """The arguments t, q, w and p of a torque; one that carries numbers has them as a fifth."""
-FUTURE = sum(getattr(__future__, name).compiler_flag for name in __future__.all_feature_names)
 
 
 class Locatable(NamedTuple):
@@ -168,105 +164,6 @@ def _found(f: types.FunctionType) -> Locatable | None:
     return Locatable(kernel, count)
 
 
-# --- the source
-
-
-def _definition(f: types.FunctionType) -> ast.FunctionDef:
-    """Returns the syntax tree of a function without decorators, defaults and annotations."""
-    code = f.__code__
-    text = f.__text__ if hasattr(f, "__text__") else "".join(inspect.findsource(f)[0])
-    source = _read(text, code.co_flags & FUTURE)
-    if (code.co_firstlineno, _content(code)) in source.codes:
-        for node in reversed(source.definitions.get(code.co_firstlineno, [])):  # from the inside out
-            named = node.name if isinstance(node, ast.FunctionDef) else "<lambda>"
-            if code.co_name == named and _is_inside(code, node):
-                return _bare(node)
-    raise _Unknown("no source, or one that has changed since")
-
-
-class _Source(NamedTuple):
-    """All functions in a source by the line at which they begin, and the codes that it compiles to."""
-
-    definitions: dict[int, list[ast.FunctionDef | ast.Lambda]]
-    codes: set[tuple[int, Any]]
-
-
-@lru_cache(maxsize=16)
-def _read(text: str, flags: int) -> _Source:
-    definitions: dict[int, list[ast.FunctionDef | ast.Lambda]] = {}
-    tree = ast.parse(text)
-    for node in ast.walk(tree):
-        if isinstance(node, ast.FunctionDef):
-            definitions.setdefault(min([node.lineno, *(d.lineno for d in node.decorator_list)]), []).append(node)
-        elif isinstance(node, ast.Lambda):
-            definitions.setdefault(node.lineno, []).append(node)
-    # Cells of a notebook may await outside of functions.
-    flags |= ast.PyCF_ALLOW_TOP_LEVEL_AWAIT
-    module = compile(text, "<source>", "exec", flags, dont_inherit=True)
-    codes, to_see = set(), [module]
-    while to_see:
-        code = to_see.pop()
-        codes.add((code.co_firstlineno, _content(code)))
-        to_see.extend(_codes(code))
-    return _Source(definitions, codes)
-
-
-def _is_inside(code: types.CodeType, node: ast.FunctionDef | ast.Lambda) -> bool:
-    """Whether all of the code comes from this piece of the source; a line can have several lambdas."""
-    if isinstance(node, ast.FunctionDef):
-        return True
-    arguments = [a.arg for a in (*node.args.posonlyargs, *node.args.args, *node.args.kwonlyargs)]
-    if arguments != list(code.co_varnames[: len(arguments)]):
-        return False
-    first, last = (node.lineno, node.col_offset), (node.end_lineno or 0, node.end_col_offset or 0)
-    places = [(a, c, b, d) for a, b, c, d in code.co_positions() if None not in (a, b, c, d) and b != 0 and d != 0]
-    return all(first <= (a, c) and (b, d) <= last for a, c, b, d in places)
-
-
-def _bare(node: ast.FunctionDef | ast.Lambda) -> ast.FunctionDef:
-    """Returns a copy of a definition of which only arguments and body are left."""
-    node = copy.deepcopy(node)
-    node.args.defaults = []
-    node.args.kw_defaults = [None] * len(node.args.kwonlyargs)
-    for argument in (*node.args.posonlyargs, *node.args.args, *node.args.kwonlyargs):
-        argument.annotation = None
-    if isinstance(node, ast.FunctionDef):
-        node.decorator_list, node.returns = [], None
-        return node
-    body: list[ast.stmt] = [ast.copy_location(ast.Return(node.body), node.body)]
-    bare = ast.parse("def f(): pass").body[0]
-    assert isinstance(bare, ast.FunctionDef)
-    bare.args, bare.body = node.args, body
-    return ast.copy_location(bare, node)
-
-
-def _compiled(node: ast.FunctionDef, f: types.FunctionType, free: tuple[str, ...]) -> types.CodeType:
-    """Returns the code of a definition in which the names `free` are closed over, as they are in f."""
-    outer = ast.parse(f"def outer__({', '.join(free)}): pass")
-    definition = outer.body[0]
-    assert isinstance(definition, ast.FunctionDef)
-    definition.body = [node]
-    flags = f.__code__.co_flags & FUTURE
-    module = compile(ast.fix_missing_locations(outer), f.__code__.co_filename, "exec", flags, dont_inherit=True)
-    (around,) = _codes(module)
-    (code,) = _codes(around)
-    return code
-
-
-def _codes(code: types.CodeType) -> Iterator[types.CodeType]:
-    return (constant for constant in code.co_consts if isinstance(constant, types.CodeType))
-
-
-def _content(code: types.CodeType) -> tuple[Any, ...]:
-    """Returns all that a code does, without its name and place."""
-    constants = tuple(
-        _content(c) if isinstance(c, types.CodeType) else (type(c).__name__, repr(c)) for c in code.co_consts
-    )
-    names = (code.co_names, code.co_varnames, code.co_freevars, code.co_cellvars)
-    counts = (code.co_argcount, code.co_posonlyargcount, code.co_kwonlyargcount)
-    return (code.co_code, code.co_exceptiontable, constants, names, counts)
-
-
 # --- the rewriting
 
 
@@ -274,7 +171,7 @@ def _rewritten(f: types.FunctionType, callers: tuple[types.FunctionType, ...]) -
     """Returns f with the board and the index of its first cell in front of its arguments, and its number of cells."""
     if f in callers:
         raise _Unknown("recursion")
-    node = _definition(f)
+    node = bare(definition(f))
     rewriter = _Rewriter(f, callers)
     node.body = [rewriter.visit(statement) for statement in node.body]
     extra = [ast.arg(BOARD), ast.arg(CELL)]
@@ -283,7 +180,7 @@ def _rewritten(f: types.FunctionType, callers: tuple[types.FunctionType, ...]) -
     else:
         node.args.args[:0] = extra
     free = (*f.__code__.co_freevars, *rewriter.functions)
-    code = _compiled(node, f, free)
+    code = compiled(node, f, free)
     cells = dict(zip(f.__code__.co_freevars, f.__closure__ or (), strict=True))
     cells |= {name: types.CellType(value) for name, value in rewriter.functions.items()}
     made = types.FunctionType(

@@ -1,19 +1,21 @@
-"""Translates this package's kernels to LLVM's text, in a tenth of the time that Numba takes.
+"""Translates kernels, and users' functions that they call, to LLVM's text.
 
-Kernels are written in a small part of Python: numbers, tuples, loops, calls of each other. Types follow from those of
-the arguments, statement by statement, and every call is written out where it stands. What is not in that part raises
-`Unsupported`: such programs, and users' functions, are compiled by Numba. The bits are the same, because both write
-down the same operations in the same order, and neither lets LLVM reorder any.
+They are written in a small part of Python: numbers, tuples, loops, calls of each other. Types follow from those of the
+arguments, statement by statement, and every call is written out where it stands. What is not in that part raises
+`Unsupported`. A user's function with anything else in it is compiled by Numba, as a function of floats that the program
+calls (`numba_door.py`). The bits are the same, because both write down the same operations in the same order, and
+neither lets LLVM reorder any.
 """
 
 import ast
 import math
 import operator
+import re
 import struct
 import types
 from collections.abc import Callable, Iterator, Sequence
 from functools import lru_cache, partial
-from pathlib import Path
+from itertools import chain
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -21,23 +23,42 @@ import numpy as np
 from polhode.compiler.digest import (
     DigestWalk,
     captured,
-    code_text,
     is_ours,
     is_primitive,
     is_record,
     plain,
 )
-from polhode.compiler.separate import CallForm, lanes_in
-from polhode.kernels import ops
+from polhode.compiler.separate import NOT_APART, CallForm, lanes_in
+from polhode.compiler.source import definition
+from polhode.kernels import callback_torques, ops
 from polhode.kernels.algebra import vector_table
-from polhode.kernels.codegen import code_of
 from polhode.kernels.elementary import replacements
+from polhode.kernels.elementary.exponentials import to_whole_power
 from polhode.kernels.elementary.replacements import calls_by_usual_names, replaced
 from polhode.kernels.status import EXCEPTION, OK
+from polhode.support.interrupts import stop_if_ending
+
+BRANCH = "several bodies at once cannot take different branches: in place of if, polhode.where can choose for each"
+"""Why there is no `if` on lanes."""
+ONE_NODE_AT_A_TIME = "a function of arrays is called for one node at a time"
+"""Why such forces are not computed in lanes."""
+ONE_AT_A_TIME = "a function outside of the program is called for one body at a time"
+"""Why such a torque is not computed in lanes."""
 
 
 class Unsupported(Exception):
-    """The kernel has something in it that is left to Numba."""
+    """The function has something in it that cannot be translated."""
+
+    place: tuple[types.FunctionType, int] | None = None
+    """The function with that, and its line: a user's function if there is one among the callers."""
+
+
+class FromNumba(Exception):
+    """Numba has raised an exception that is not its own, which is the only argument."""
+
+
+class CannotBeApart(Unsupported):
+    """The program calls a function that cannot be compiled apart from it."""
 
 
 class _Widen(Exception):
@@ -67,10 +88,24 @@ class Memory:
 
 
 class View:
-    """An array of floats."""
+    """An array of numbers."""
 
-    def __init__(self, ref: str, length: Any) -> None:
-        self.ref, self.length = ref, length
+    def __init__(self, ref: str, length: Any, *, writable: bool = False, item: str = "f") -> None:
+        self.ref, self.length, self.writable, self.item = ref, length, writable, item
+
+
+class Matrix:
+    """An array of rows of floats that cannot be written to."""
+
+    def __init__(self, ref: str, rows: Any, width: Any) -> None:
+        self.ref, self.rows, self.width = ref, rows, width
+
+
+class Odd:
+    """What a user's function returns and programs have no use for."""
+
+    def __init__(self, said: str) -> None:
+        self.said = said
 
 
 class Columns:
@@ -114,7 +149,9 @@ def _shape(value: Any) -> Any:
     if kind is Memory:
         return "memory", value.item
     if kind is View:
-        return "view", 1
+        return "view", value.writable, value.item
+    if kind is Matrix:
+        return "matrix", 2
     if kind is Columns:
         return "columns", len(value.offsets)
     if kind is Rows:
@@ -134,7 +171,7 @@ def _types(shape: Any) -> list[str]:
         return [t for item in rest for t in _types(item)]
     if kind == "view":
         return ["ptr", "i64"]
-    if kind == "columns":
+    if kind in ("columns", "matrix"):
         return ["ptr", *["i64"] * rest[0]]
     return [] if kind == "constant" else ["ptr"]
 
@@ -153,6 +190,14 @@ def _joined(a: Any, b: Any) -> Any:
     raise Unsupported(f"a variable of two types, {a} and {b}")
 
 
+def _is_packed(shape: Any) -> bool:
+    """Whether there are lanes in a value of this type, or rows of them."""
+    kind, *rest = shape
+    if isinstance(kind, type):
+        return any(map(_is_packed, rest))
+    return kind in ("columns", "rows") or (kind in _SCALARS and rest[0] > 0)
+
+
 def _parts(t: "_Translator", value: Any, shape: Any) -> list[str]:
     """Returns the parts of a value, made one of this type."""
     kind, *rest = shape
@@ -162,6 +207,8 @@ def _parts(t: "_Translator", value: Any, shape: Any) -> list[str]:
         return [ref for item, of in zip(value, rest, strict=True) for ref in _parts(t, item, of)]
     if kind == "view":
         return [value.ref, t.as_kind(value.length, "i")]
+    if kind == "matrix":
+        return [value.ref, t.as_kind(value.rows, "i"), t.as_kind(value.width, "i")]
     if kind == "columns":
         return [value.ref, *(t.as_kind(x, "i") for x in value.offsets)]
     return [] if kind == "constant" else [value.ref]
@@ -181,12 +228,18 @@ def _whole(shape: Any, refs: Iterator[str]) -> Any:
     if kind == "memory":
         return Memory(rest[0], first)
     if kind == "view":
-        return View(first, Num("i", 0, next(refs)))
+        return View(first, Num("i", 0, next(refs)), writable=rest[0], item=rest[1])
+    if kind == "matrix":
+        return Matrix(first, Num("i", 0, next(refs)), Num("i", 0, next(refs)))
     if kind == "columns":
         return Columns(first, tuple(Num("i", 0, next(refs)) for _ in range(rest[0])))
     return Rows(first, rest[0])
 
 
+MOST_RETURNED = 64
+"""The largest list or array that a function that Numba has compiled returns."""
+MOST_PARTS = 16
+"""The largest row of an array of constants that is looked up by a place that is known late."""
 MOST_NUMBERS = 4096
 """The largest array that becomes constants of a program."""
 
@@ -208,49 +261,22 @@ class _Items(tuple[Any, ...]):
         return cls(map(cls.of, value)) if isinstance(value, list) else value
 
 
-# --- the sources of kernels
+class _List(tuple[Any, ...]):
+    """A list that is never changed."""
+
+    @classmethod
+    def _make(cls, items: Any) -> "_List":
+        return cls(items)
 
 
-@lru_cache(maxsize=256)
-def _functions_in(file: str) -> dict[tuple[int, str], list[tuple[Any, types.CodeType]]]:
-    """Returns the functions that a file defines, by line and name, with their code."""
-    text = Path(file).read_text()
-    tree = ast.parse(text)
-    found: dict[tuple[int, str], list[tuple[Any, types.CodeType]]] = {}
-    codes: dict[tuple[int, str], list[types.CodeType]] = {}
-    to_see = [compile(tree, file, "exec", dont_inherit=True)]
-    while to_see:
-        code = to_see.pop()
-        codes.setdefault((code.co_firstlineno, code.co_name), []).append(code)
-        to_see += [c for c in code.co_consts if isinstance(c, types.CodeType)]
-    for node in ast.walk(tree):
-        if isinstance(node, ast.FunctionDef | ast.Lambda):
-            name = getattr(node, "name", "<lambda>")
-            line = min([node.lineno, *(d.lineno for d in getattr(node, "decorator_list", []))])
-            if len(at := codes.get((line, name), [])) == 1:
-                found.setdefault((line, name), []).append((node, at[0]))
-    return found
-
-
-@lru_cache(maxsize=1024)
-def _node_of(code: types.CodeType, text: str | None) -> Any:
-    """Returns the syntax tree of a function, which is known to belong to its code."""
-    if text is not None and code in code_of(text, code.co_filename).co_consts:
-        return ast.parse(text).body[0]
-    try:
-        found = _functions_in(code.co_filename).get((code.co_firstlineno, code.co_name), [])
-    except (OSError, SyntaxError, ValueError):
-        found = []
-    if len(found) != 1 or code_text(found[0][1]) != code_text(code):
-        raise Unsupported(f"{code.co_name} has no source")
-    return found[0][0]
+# --- calls that are written out
 
 
 @lru_cache(maxsize=1024)
 def _varying(node: Any) -> frozenset[str]:
     """Returns the local names of a function that need memory: they get values in a branch or loop."""
     varying = set[str]()
-    blocks = (ast.If, ast.For, ast.While)
+    blocks = (ast.If, ast.For, ast.While, ast.Try)
 
     def see(statement: Any, inside: bool) -> None:
         inner = inside or isinstance(statement, blocks)
@@ -269,19 +295,23 @@ def _varying(node: Any) -> frozenset[str]:
 class _Slot:
     """The memory of a variable."""
 
-    def __init__(self, shape: Any, refs: list[str]) -> None:
-        self.shape, self.refs = shape, refs
+    def __init__(self, shape: Any, refs: list[str], given: str = "") -> None:
+        self.shape, self.refs, self.given = shape, refs, given
 
 
 class _Frame:
     """A call that is written out: the variables of its function."""
 
-    def __init__(self, f: types.FunctionType, node: Any, known: dict[tuple[str, int], Any]) -> None:
+    def __init__(self, f: types.FunctionType, node: Any, known: dict[tuple[str, int], Any], checked: bool) -> None:
         self.f, self.node, self.known = f, node, known
         self.names: dict[str, Any] = {}
         self.varying = _varying(node)
         self.outside = dict(captured(f))
         self.usual = calls_by_usual_names(f)
+        self.checked = checked
+        """Whether it is a user's function: its indices are checked, and it may read what has no value yet."""
+        self.begin: list[str] = []
+        """What is done before its first statement."""
         self.returns: list[tuple[list[str], Any]] = []
         self.loops: list[tuple[str, str]] = []
         self.depth = 0
@@ -296,38 +326,52 @@ class Translated(NamedTuple):
 
     symbol: str
     text: str
+    doors: tuple[Any, ...]
+    """The functions in it that Numba has compiled (`numba_door.py`)."""
 
 
-def translated(f: types.FunctionType, signature: str, *, divided: bool) -> Translated | None:
-    """Returns f as text; None if it is left to Numba. If it is divided, it calls users' torques by addresses."""
+def translated(f: types.FunctionType, signature: str, *, divided: bool) -> Translated:
+    """Returns f as text. If it is divided, it calls users' torques by addresses."""
     walk = DigestWalk(divided=divided)
     name = walk.function(f)
-    if walk.volatile or not all(map(is_ours, walk.known)):
-        return None
+    symbol = f"{re.sub(r'[^0-9A-Za-z_]', '_', f.__name__)}_{name[:16]}"
     try:
-        return _Translator(walk.apart).program(f, f"{f.__name__}_{name[:16]}", signature)
-    except (Unsupported, *_OF_PYTHON):
-        return None
+        return _Translator(walk.apart).program(f, symbol, signature)
+    except _OF_PYTHON as problem:
+        raise Unsupported(str(problem)) from problem
 
 
 _OF_PYTHON = (ArithmeticError, AttributeError, LookupError, TypeError, ValueError)
 """What Python says of constants that it cannot compute with, and of items and names that are not there."""
 
 
+def placed(problem: Exception, node: Any, frame: _Frame) -> Unsupported:
+    """Returns a problem with its place: that in a user's function, from the inside out, or else in the kernel."""
+    found = problem if isinstance(problem, Unsupported) else Unsupported(str(problem))
+    if found.place is None or (frame.checked and is_ours(found.place[0])):
+        found.place = (frame.f, node.lineno)
+    return found
+
+
 class _Translator:
     def __init__(self, apart: dict[types.FunctionType, int]) -> None:
         self.apart = apart
+        self.entry: types.FunctionType | None = None
         self.lines: list[Any] = []
         self.rooms: list[str] = []
         self.declared: dict[str, str] = {}
         self.functions: list[str] = []
-        self.separate: dict[Any, tuple[str, Any]] = {}
+        self.separate: dict[Any, tuple[str, Any, bool]] = {}
         self.widened: dict[Any, dict[tuple[str, int], Any]] = {}
         self.open: list[types.FunctionType] = []
         self.count = 0
         self.jumps = set[str]()
         self.dead = False
-        self.raises = True
+        self.handler = "raised"
+        """Where the program goes on after an exception."""
+        self.checked = False
+        self.known_doors: dict[Any, Any] = {}
+        self.kernels = set[str]()
 
     # --- text
 
@@ -353,7 +397,7 @@ class _Translator:
     def branch(self, condition: Num, yes: str, no: str) -> None:
         """Ends a block by a decision."""
         if condition.lanes:
-            raise Unsupported("a branch on lanes")
+            raise Unsupported(BRANCH)
         self.lines.append(f"br i1 {condition.ref}, label %{yes}, label %{no}")
         self.jumps |= {yes, no}
         self.dead = True
@@ -364,6 +408,13 @@ class _Translator:
         if label in self.jumps:
             self.lines.append(f"{label}:")
             self.dead = False
+
+    def ensure(self, condition: Any) -> None:
+        """Raises an exception unless a condition holds."""
+        if condition is not True:
+            well = self.label()
+            self.branch(condition if type(condition) is Num else Num("b", 0, "false"), well, self.handler)
+            self.place(well)
 
     def room(self, kind: str, count: int = 1, align: int = 0) -> str:
         """Returns the address of memory on the stack."""
@@ -464,6 +515,8 @@ class _Translator:
         if op is ast.Pow:
             return self.power(a, b)
         kind = "f" if op is ast.Div else "i" if kind == "b" else kind
+        if op is ast.Mod and kind == "f" and not lanes:
+            return self.rest(a, b)
         if op in _SHIFTS or op in (ast.FloorDiv, ast.Mod):
             if kind != "i" or lanes:
                 raise Unsupported(f"{op.__name__} of floats")
@@ -479,7 +532,7 @@ class _Translator:
     def folded(self, op: type, a: Any, b: Any) -> Any:
         """Returns a op b of constants."""
         if isinstance(a, tuple) or isinstance(b, tuple):
-            if _Items not in (type(a), type(b)):
+            if _Items not in (type(a), type(b)) and (type(a) is _List) == (type(b) is _List):
                 if op is ast.Add and isinstance(a, tuple) and isinstance(b, tuple):
                     return (*a, *b)
                 if op is ast.Mult and isinstance(b, int):
@@ -507,6 +560,14 @@ class _Translator:
             found = self.op(f"select i1 {self.op(f'icmp eq i64 {y}, 0')}, i64 0, i64 {found}")
         return Num("i", 0, found)
 
+    def rest(self, a: Any, b: Any) -> Any:
+        """Returns what is left of a float after a division, with the sign of the divisor."""
+        x, y = self.both("f", 0, a, b)
+        r, by = Num("f", 0, self.op(f"frem double {x}, {y}")), Num("f", 0, y)
+        signs = self.op(f"xor i1 {self.compared(ast.Lt, by, 0.0).ref}, {self.compared(ast.Lt, r, 0.0).ref}")
+        found = self.chosen(Num("b", 0, signs), self.operation(ast.Add, r, by), r)
+        return self.chosen(self.compared(ast.Eq, r, 0.0), self.intrinsic("copysign", 0.0, by), found)
+
     def power(self, a: Any, b: Any) -> Any:
         """Returns a to the power b: of a constant whole number by the products that Numba makes."""
         kind, lanes = self.among(a)
@@ -520,13 +581,26 @@ class _Translator:
                 left >>= 1
                 square = self.operation(ast.Mult, square, square) if left else square
             result = (1 if kind == "i" else 1.0) if result is None else result
+            if b < 0 and self.checked:
+                self.ensure(self.compared(ast.NotEq, result, 0.0))
             return self.operation(ast.Div, 1.0, result) if b < 0 else result
+        if kind == "f" and self.among(b) == ("i", 0):
+            if self.checked:
+                self.ensure(
+                    self.operation(
+                        ast.BitOr, self.compared(ast.LtE, 0, b), self.all_lanes(self.compared(ast.NotEq, a, 0.0))
+                    )
+                )
+            return self.called(to_whole_power, (a, b))
         if lanes or self.among(b) != ("f", 0):
             raise Unsupported("a power")
         return self.of_floats("llvm.pow.f64", a, b)
 
     def of_floats(self, name: str, *values: Any) -> Num:
-        """Returns a function of floats."""
+        """Returns a function of floats, of one lane after the other."""
+        if lanes := self.among(*values)[1]:
+            wide = [Num("f", lanes, self.as_kind(x, "f", lanes)) for x in values]
+            return self.packed([self.of_floats(name, *(self.lane(x, i) for x in wide)).ref for i in range(lanes)])
         refs = [f"double {self.as_kind(x, 'f')}" for x in values]
         called = self.external(name, "double", *["double"] * len(values))
         return Num("f", 0, self.op(f"call double @{called}({', '.join(refs)})"))
@@ -570,9 +644,9 @@ class _Translator:
             if value.kind == "b":
                 return value
             if value.lanes:
-                raise Unsupported("a branch on lanes")
+                raise Unsupported(BRANCH)
             return self.compared(ast.NotEq, value, 0 if value.kind == "i" else 0.0)
-        if type(value) in (Memory, View, Columns, Rows, _Items):
+        if type(value) in (Memory, View, Matrix, Columns, Rows, _Items, Odd):
             raise Unsupported("whether an array is true")
         return bool(value)
 
@@ -611,20 +685,34 @@ class _Translator:
         return self.op(f"getelementptr {item}, ptr {base}, i64 {self.as_kind(index, 'i')}")
 
     def from_start(self, index: Any, length: Any) -> Any:
-        """Returns the number of an item, where -1 is the last."""
+        """Returns the number of an item, where -1 is the last; users' functions may not reach beyond the ends."""
+        if type(index) not in (int, Num) or (type(index) is Num and (index.kind != "i" or index.lanes)):
+            raise Unsupported("an index")
         if type(index) is int:
-            return index if index >= 0 else self.operation(ast.Add, length, index)
-        return self.chosen(self.compared(ast.Lt, index, 0), self.operation(ast.Add, length, index), index)
+            found = index if index >= 0 else self.operation(ast.Add, length, index)
+        else:
+            found = self.chosen(self.compared(ast.Lt, index, 0), self.operation(ast.Add, length, index), index)
+        if self.checked and not self.dead:
+            if type(found) is Num:
+                self.ensure(self.compared(ast.LtE, 0, found))
+            self.ensure(self.compared(ast.Lt, found, length))
+        return found
 
     def place_of(self, view: View, index: Any) -> str:
         """Returns the address of an item of an array."""
-        return self.at(view.ref, self.from_start(index, view.length))
+        return self.at(view.ref, self.from_start(index, view.length), _SCALARS[view.item])
 
     def read(self, x: Any, k: Any) -> Any:
         """Returns x[k]."""
         if isinstance(k, tuple):
+            if type(x) is _Items and len(k) == 2 and type(k[0]) is Num:  # all rows of an array are of one length
+                i, j = self.from_start(k[0], len(x)), self.from_start(k[1], len(x[0]))
+                place = self.operation(ast.Add, self.operation(ast.Mult, i, len(x[0])), j)
+                return self.indexed(_Items(chain(*x)), place)
             return self.read(self.read(x, k[0]), k[1] if len(k) == 2 else k[1:])
         if isinstance(x, tuple):
+            if self.checked and type(k) is Num and x and len(_types(_shape(x[0]))) > MOST_PARTS:
+                raise Unsupported("a row of many items")
             return x[k] if type(k) is int else self.indexed(x, self.from_start(k, len(x)))
         if type(k) not in (Num, int) or (type(k) is Num and (k.kind != "i" or k.lanes)):
             raise Unsupported("an index")
@@ -632,7 +720,9 @@ class _Translator:
             kind = _SCALARS[x.item]
             return Num(x.item, 0, self.op(f"load {kind}, ptr {self.at(x.ref, k, kind)}"))
         if type(x) is View:
-            return Num("f", 0, self.op(f"load double, ptr {self.place_of(x, k)}"))
+            return Num(x.item, 0, self.op(f"load {_SCALARS[x.item]}, ptr {self.place_of(x, k)}"))
+        if type(x) is Matrix:
+            return View(self.at(x.ref, self.operation(ast.Mult, self.from_start(k, x.rows), x.width)), x.width)
         if type(x) is Columns:
             places = [self.at(x.ref, self.operation(ast.Add, offset, k)) for offset in x.offsets]
             return self.packed([self.op(f"load double, ptr {place}") for place in places])
@@ -648,6 +738,8 @@ class _Translator:
             ref = self.as_kind(value, x.item)
             self.lines.append(f"store {kind} {ref}, ptr {self.at(x.ref, k, kind)}")
         elif type(x) is View:
+            if self.checked and not x.writable:
+                raise Unsupported("an array that cannot be written to")
             ref = self.as_kind(value, "f")
             self.lines.append(f"store double {ref}, ptr {self.place_of(x, k)}")
         elif type(x) is Columns:
@@ -660,6 +752,18 @@ class _Translator:
             self.lines.append(f"store {_TYPES['f', x.lanes]} {ref}, ptr {at}, align 8")
         else:
             raise Unsupported(f"an item of {type(x)}")
+
+    def sequence(self, x: Any) -> tuple[Any, ...]:
+        """Returns the items of a tuple, which may be a list."""
+        if not isinstance(x, tuple):
+            raise Unsupported("a loop, or a call, over something else than a tuple")
+        return x
+
+    def item(self, x: Any, k: Any) -> Any:
+        """Returns an item that is there."""
+        if type(x) is View:
+            return Num(x.item, 0, self.op(f"load {_SCALARS[x.item]}, ptr {self.at(x.ref, k, _SCALARS[x.item])}"))
+        return self.indexed(x, k)
 
     def indexed(self, items: tuple[Any, ...], k: Any) -> Any:
         """Returns the item of a tuple at a place that is known when the program runs."""
@@ -728,15 +832,22 @@ class _Translator:
     def value(self, node: Any, frame: _Frame) -> Any:
         """Returns the value of an expression."""
         made = _EXPRESSIONS.get(type(node))
-        if made is None:
-            raise Unsupported(type(node).__name__)
-        return made(self, node, frame)
+        try:
+            if made is None:
+                raise Unsupported(type(node).__name__)
+            return made(self, node, frame)
+        except (Unsupported, *_OF_PYTHON) as problem:
+            raise placed(problem, node, frame) from problem.__cause__
 
     def named(self, node: Any, frame: _Frame) -> Any:
         name = node.id
         if name in frame.names:
             found = frame.names[name]
-            return self.loaded(found) if type(found) is _Slot else found
+            if type(found) is not _Slot:
+                return found
+            if found.given:
+                self.ensure(Num("b", 0, self.op(f"load i1, ptr {found.given}")))
+            return self.loaded(found)
         if name in frame.varying or name not in frame.outside:
             raise Unsupported(f"{name} has no value")
         return self.found(frame.outside[name], frame.usual)
@@ -753,6 +864,8 @@ class _Translator:
             return _Items.of(value.tolist())
         if isinstance(value, np.generic | np.ndarray | list | dict | set):
             raise Unsupported(f"a {type(value)}")
+        if type(value) is tuple:
+            return tuple(_Translator.found(item, usual) for item in value)
         return value
 
     def attribute(self, node: Any, frame: _Frame) -> Any:
@@ -761,6 +874,10 @@ class _Translator:
             return self.found(getattr(base, node.attr), frame.usual)
         if is_record(type(base)) and node.attr in base._fields:
             return getattr(base, node.attr)
+        if type(base) is View and node.attr in ("shape", "size"):
+            return (base.length,) if node.attr == "shape" else base.length
+        if type(base) is Matrix and node.attr == "shape":
+            return base.rows, base.width
         raise Unsupported(f"the attribute {node.attr}")
 
     def subscript(self, node: Any, frame: _Frame) -> Any:
@@ -777,7 +894,7 @@ class _Translator:
         found: list[Any] = []
         for item in node.elts:
             if isinstance(item, ast.Starred):
-                found += self.value(item.value, frame)
+                found += self.sequence(self.value(item.value, frame))
             else:
                 found.append(self.value(item, frame))
         return tuple(found)
@@ -788,7 +905,7 @@ class _Translator:
             if type(x) is not Num:
                 return not x
             if x.lanes:
-                raise Unsupported("a branch on lanes")
+                raise Unsupported(BRANCH)
             return Num("b", 0, self.op(f"xor i1 {x.ref}, true"))
         x = self.value(node.operand, frame)
         if type(x) is not Num:
@@ -796,7 +913,7 @@ class _Translator:
         if isinstance(node.op, ast.UAdd):
             return x
         kind = _TYPES[x.kind, x.lanes]
-        if isinstance(node.op, ast.Invert) and x.kind != "f" and (x.kind == "i" or x.lanes):
+        if isinstance(node.op, ast.Invert) and x.kind != "f":
             return Num(x.kind, x.lanes, self.op(f"xor {kind} {x.ref}, {_constant(-1, x.kind, x.lanes)}"))
         if isinstance(node.op, ast.USub) and x.kind != "b":
             return Num(x.kind, x.lanes, self.op(f"fneg {kind} {x.ref}" if x.kind == "f" else f"sub i64 0, {x.ref}"))
@@ -827,7 +944,9 @@ class _Translator:
         """Returns the first of truth values that `stops`, else the last; those after it are not computed."""
         edges, end = list[Any](), self.label()
         for k, c in enumerate(outcomes):
-            if type(c) is not bool and not (type(c) is Num and c.kind == "b" and not c.lanes):
+            if type(c) is Num and c.lanes:
+                raise Unsupported(BRANCH)
+            if type(c) is not bool and not (type(c) is Num and c.kind == "b"):
                 raise Unsupported("and, or of what is no truth value")
             if k == count - 1 or (type(c) is not Num and c == stops):
                 if not edges:
@@ -872,7 +991,96 @@ class _Translator:
             return made(self, *args)
         if f in self.apart:
             return self.by_address(self.apart[f], *args)
-        node = _node_of(f.__code__, getattr(f, "__text__", None))
+        if not self.checked and (not is_ours(f) or hasattr(f, "__of_arrays__")):
+            return self.users(f, args, named or {})
+        return self.plainly(f, args, named)
+
+    def users(self, f: types.FunctionType, args: tuple[Any, ...], named: dict[str, Any]) -> Any:
+        """Returns what a user's function returns, which Numba compiles if it cannot be translated."""
+        lines, around = self.lines, (self.handler, self.checked, self.dead)
+        ends = tuple(map(len, (lines, self.rooms, self.open)))
+        try:
+            if hasattr(f, "__of_arrays__"):
+                raise Unsupported("arrays")
+            return self.plainly(f, args, named)
+        except (Unsupported, *_OF_PYTHON) as problem:
+            self.lines, (self.handler, self.checked, self.dead) = lines, around
+            del lines[ends[0] :], self.rooms[ends[1] :], self.open[ends[2] :]
+            shapes = tuple(map(_shape, args))
+            if named or isinstance(problem, CannotBeApart) or any(map(_is_packed, shapes)):
+                raise
+            from polhode.compiler.numba_door import NoForm
+
+            try:
+                return self.by_numba(f, args, shapes)
+            except NoForm:
+                raise problem from None
+            except _OF_PYTHON as told:
+                raise FromNumba(told) from told
+
+    def by_numba(self, f: types.FunctionType, args: tuple[Any, ...], shapes: tuple[Any, ...]) -> Any:
+        """Returns what a function that Numba compiles returns."""
+        if (f, shapes) not in self.known_doors:
+            from polhode.compiler.numba_door import door
+
+            made = self.known_doors[f, shapes] = door(f, shapes)
+            for symbol, kernel in made.kernels.items():
+                self.kernel_of_floats(symbol, kernel)
+        made = self.known_doors[f, shapes]
+        out, whole = self.room("double", max(1, made.floats)), self.room("i64", max(1, made.whole))
+        given = []
+        for value, shape in zip(args, shapes, strict=True):
+            for kind, ref in zip(_types(shape), _parts(self, value, shape), strict=True):
+                given.append((kind, ref) if kind != "i1" else ("i64", self.as_kind(Num("b", 0, ref), "i")))
+        kinds = [*(kind for kind, _ in given), "ptr", "ptr"]
+        self.declared[made.symbol] = f'declare i64 @"{made.symbol}"({", ".join(kinds)})'
+        texts = [*(f"{kind} {ref}" for kind, ref in given), f"ptr {out}", f"ptr {whole}"]
+        status = Num("i", 0, self.op(f'call i64 @"{made.symbol}"({", ".join(texts)})'))
+        self.ensure(self.compared(ast.Eq, status, 0))
+
+        floats, integers = iter(range(made.floats)), iter(range(made.whole))
+
+        def found(shape: Any) -> Any:
+            kind, *rest = shape
+            if kind == "items":
+                length = Num("i", 0, self.op(f"load i64, ptr {self.at(whole, rest[2], 'i64')}"))
+                next(integers)
+                for _ in range(MOST_RETURNED):
+                    next(floats)
+                return View(self.at(out, rest[1]), length, item=rest[0])
+            if isinstance(kind, type):
+                items = [found(item) for item in rest]
+                return tuple(items) if kind is tuple else kind._make(items)  # type: ignore[attr-defined]
+            if kind == "odd":
+                return Odd(rest[0])
+            if kind == "constant":
+                return rest[0]
+            if kind == "f":
+                return Num("f", 0, self.op(f"load double, ptr {self.at(out, next(floats))}"))
+            read = Num("i", 0, self.op(f"load i64, ptr {self.at(whole, next(integers), 'i64')}"))
+            return self.compared(ast.NotEq, read, 0) if kind == "b" else read
+
+        return found(made.result)
+
+    def kernel_of_floats(self, symbol: str, kernel: types.FunctionType) -> None:
+        """Writes a kernel as a function of floats."""
+        if symbol in self.kernels:
+            return
+        self.kernels.add(symbol)
+        names = [a.arg for a in definition(kernel).args.args]
+        around = self.lines, self.rooms, self.dead, self.jumps, self.handler
+        self.lines, self.rooms, self.dead, self.jumps, self.handler = [], [], False, set(), "raised"
+        args = tuple(Num("f", 0, f"%a{k}") for k in range(len(names)))
+        ref = self.as_kind(self.called(kernel, args), "f")
+        self.lines.append(f"ret double {ref}")
+        head = ", ".join(f"double {x.ref}" for x in args)
+        self.functions.append(self.function_text(f"define double @{symbol}({head}) nounwind"))
+        self.lines, self.rooms, self.dead, self.jumps, self.handler = around
+
+    def plainly(self, f: types.FunctionType, args: tuple[Any, ...], named: dict[str, Any] | None) -> Any:
+        """Writes the call of a function out, or calls it, if it is large."""
+        stop_if_ending()
+        node = definition(f)
         wanted, named = node.args, named or {}
         names = [a.arg for a in wanted.args]
         given = dict(zip(names, args, strict=False))
@@ -894,11 +1102,14 @@ class _Translator:
         """Writes a call out."""
         known = self.widened.setdefault((f, tuple(map(_shape, args))), {})
         self.open.append(f)
+        around, checked = (self.handler, self.checked), f is not self.entry and not is_ours(f)
         while True:
-            frame, marks = _Frame(f, node, known), (len(self.lines), len(self.rooms), self.dead)
-            lines = self.lines
+            frame, marks = _Frame(f, node, known, checked), (len(self.lines), len(self.rooms), self.dead)
+            lines, self.checked = self.lines, frame.checked
+            lines.append(frame.begin)
             try:
                 found = self.run(frame, dict(zip(names, args, strict=True)))
+                self.checked = around[1]
                 self.open.pop()
                 return found
             except _Widen as wider:
@@ -906,6 +1117,7 @@ class _Translator:
                 self.lines = lines
                 del self.lines[marks[0] :], self.rooms[marks[1] :]
                 self.dead = marks[2]
+                self.handler, self.checked = around
 
     def run(self, frame: _Frame, given: dict[str, Any]) -> Any:
         """Writes the statements of a function; returns what it returns."""
@@ -928,40 +1140,46 @@ class _Translator:
         refs = [ref for x, shape in zip(args, shapes, strict=True) for ref in _parts(self, x, shape)]
         kinds = [kind for shape in shapes for kind in _types(shape)]
         if (f, shapes) not in self.separate:
-            around = self.lines, self.rooms, self.dead, self.jumps, self.raises
-            self.lines, self.rooms, self.dead, self.jumps, self.raises = [], [], False, set(), False
+            around = self.lines, self.rooms, self.dead, self.jumps, self.handler
+            self.lines, self.rooms, self.dead, self.jumps, self.handler = [], [], False, set(), "raised"
             inside = iter([f"%a{i}" for i in range(len(kinds))])
             found = self.inlined(f, node, names, tuple(_whole(shape, inside) for shape in shapes))
             shape = _shape(found)
             parts = list(zip(_types(shape), _parts(self, found, shape), strict=True))
+            raises = "raised" in self.jumps
+            parts += [("i1", "true")] if raises else []
             result, value = f"{{ {', '.join(kind for kind, _ in parts)} }}", "undef"
             for i, (kind, ref) in enumerate(parts):
                 value = self.op(f"insertvalue {result} {value}, {kind} {ref}, {i}")
             self.lines.append(f"ret {result} {value}")
+            if raises:
+                self.lines += ["raised:", f"ret {result} zeroinitializer"]
             name = f"@f{len(self.separate)}"
             head = ", ".join(f"{kind} %a{i}" for i, kind in enumerate(kinds))
             self.functions.append(self.function_text(f"define internal {result} {name}({head}) nounwind"))
-            self.separate[f, shapes] = (f"{result} {name}", shape)
-            self.lines, self.rooms, self.dead, self.jumps, self.raises = around
-        head, shape = self.separate[f, shapes]
+            self.separate[f, shapes] = (f"{result} {name}", shape, raises)
+            self.lines, self.rooms, self.dead, self.jumps, self.handler = around
+        head, shape, raises = self.separate[f, shapes]
         given = ", ".join(f"{kind} {ref}" for kind, ref in zip(kinds, refs, strict=True))
         made, result = self.op(f"call {head}({given})"), head.rpartition(" @")[0]
+        if raises:
+            self.ensure(Num("b", 0, self.op(f"extractvalue {result} {made}, {len(_types(shape))}")))
         return _whole(shape, iter([self.op(f"extractvalue {result} {made}, {i}") for i in range(len(_types(shape)))]))
 
     def by_address(self, place: int, t: Any, q: Any, w: Any, p: Any) -> Any:
         """Calls a function that is compiled apart (`separate.py`)."""
-        own = p if isinstance(p, tuple) else ()
-        if not own and type(p) is not View and p != ():
-            raise Unsupported("parameters")
+        own: tuple[Any, ...] = p if isinstance(p, tuple) else ()
+        if not isinstance(p, tuple | View) or not all(map(_is_number, (t, *q, *w, *own))):
+            raise CannotBeApart(NOT_APART)
         _, lanes = self.among(t, *q, *w, *own)
         if not lanes and type(p) is not View:
-            raise Unsupported("parameters")
+            raise CannotBeApart(NOT_APART)
         common = not (type(t) is Num and t.lanes)
         form = CallForm(place, lanes, common, len(own) if isinstance(p, tuple) else None)
         kind = _TYPES["f", lanes]
         given = [f"double {self.as_kind(t, 'f')}" if common else f"{kind} {t.ref}"]
         given += [f"{kind} {x}" for x in self.both("f", lanes, *q, *w, *own)]
-        if form.parameters is None:
+        if not isinstance(p, tuple):
             given += [f"ptr {p.ref}", f"i64 {self.as_kind(p.length, 'i')}"]
         result = f"{{ {kind}, {kind}, {kind}, i64 }}"
         self.declared[form.variable] = f"@{form.variable} = common global i64 0"
@@ -969,11 +1187,7 @@ class _Translator:
         made = self.op(f"call {result} {address}({', '.join(given)})")
         n = tuple(Num("f", lanes, self.op(f"extractvalue {result} {made}, {i}")) for i in range(3))
         status = Num("i", 0, self.op(f"extractvalue {result} {made}, 3"))
-        if not self.raises:
-            raise Unsupported("an exception")
-        well = self.label()
-        self.branch(self.compared(ast.Eq, status, OK), well, "raised")
-        self.place(well)
+        self.ensure(self.compared(ast.Eq, status, OK))
         return n
 
     # --- statements
@@ -984,15 +1198,21 @@ class _Translator:
             if self.dead:
                 return
             made = _STATEMENTS.get(type(statement))
-            if made is None:
-                raise Unsupported(type(statement).__name__)
-            made(self, statement, frame)
+            try:
+                if made is None:
+                    raise Unsupported(type(statement).__name__)
+                made(self, statement, frame)
+            except (Unsupported, *_OF_PYTHON) as problem:
+                raise placed(problem, statement, frame) from problem.__cause__
 
     def assign(self, target: Any, x: Any, frame: _Frame) -> None:
         """Gives a value to what stands on the left."""
         if isinstance(target, ast.Name):
             self.assign_name(target.id, x, frame)
-        elif isinstance(target, ast.Tuple):
+        elif isinstance(target, ast.Tuple | ast.List):
+            if type(x) is View:
+                self.ensure(self.compared(ast.Eq, x.length, len(target.elts)))
+                x = tuple(self.read(x, k) for k in range(len(target.elts)))
             if not isinstance(x, tuple) or len(x) != len(target.elts):
                 raise Unsupported("an assignment")
             for part, item in zip(target.elts, x, strict=True):
@@ -1013,9 +1233,14 @@ class _Translator:
             shape, k = _shape(x), frame.again.setdefault(name, 0)
             slot = frame.names[name] = self.slot(_joined(shape, frame.known.get((name, k), shape)))
             frame.again[name] = k + 1
+            if frame.checked and frame.depth:
+                slot.given = self.room("i1")
+                frame.begin.append(f"store i1 false, ptr {slot.given}")
         elif (shape := _joined(slot.shape, _shape(x))) != slot.shape:
             raise _Widen((name, frame.again[name] - 1), shape)
         self.stored(slot, x)
+        if slot.given:
+            self.lines.append(f"store i1 true, ptr {slot.given}")
 
     def assignment(self, node: Any, frame: _Frame) -> None:
         x = self.value(node.value, frame)
@@ -1032,6 +1257,8 @@ class _Translator:
             self.write(base, k, self.operation(type(node.op), self.read(base, k), self.value(node.value, frame)))
         else:
             old = self.named(node.target, frame)
+            if type(old) is _List:
+                raise Unsupported("a list that changes")
             self.assign(node.target, self.operation(type(node.op), old, self.value(node.value, frame)), frame)
 
     def expression(self, node: Any, frame: _Frame) -> None:
@@ -1085,9 +1312,7 @@ class _Translator:
             given = list(self.items(ast.Tuple(source.args), frame))
         else:
             items = self.value(source, frame)
-            if not isinstance(items, tuple):
-                raise Unsupported("a loop")
-            given = [len(items)]
+            given = [items.length if type(items) is View else len(self.sequence(items))]
         start, stop, step = [*given, 1][:3] if len(given) > 1 else (0, given[0], 1)
         if type(step) is not int or step == 0 or any(self.among(x) != ("i", 0) for x in (start, stop)):
             raise Unsupported("a loop")
@@ -1099,7 +1324,7 @@ class _Translator:
         self.branch(self.compared(ast.Lt if step > 0 else ast.Gt, k, last), body, out)
         self.place(body)
         frame.depth += 1
-        self.assign(node.target, k if over is range else self.indexed(items, k), frame)
+        self.assign(node.target, k if over is range else self.item(items, k), frame)
         frame.depth -= 1
         self.repeated(node.body, frame, following, out)
         self.place(following)
@@ -1117,12 +1342,28 @@ class _Translator:
         self.jump(frame.loops[-1][isinstance(node, ast.Break)])
 
     def tried(self, node: Any, frame: _Frame) -> None:
-        """Writes what cannot raise: a torque of this package, compiled apart."""
-        if node.orelse or node.finalbody:
-            raise Unsupported("more than try and except")
-        around, self.raises = self.raises, False
+        """Writes statements, and those that follow an exception in them."""
+        (last, *others) = node.handlers
+        known = last.type is None or (isinstance(last.type, ast.Name) and last.type.id == "Exception")
+        if node.orelse or node.finalbody or others or last.name or not known:
+            raise Unsupported("more than try and except Exception")
+        around, self.handler, end = self.handler, self.label(), self.label()
+        frame.depth += 1
         self.statements(node.body, frame)
-        self.raises = around
+        handler, self.handler = self.handler, around
+        self.jump(end)
+        self.place(handler)
+        self.statements(last.body, frame)
+        frame.depth -= 1
+        self.jump(end)
+        self.place(end)
+
+    def raised(self, node: Any, frame: _Frame) -> None:
+        """Writes `raise`, which says no more than that."""
+        self.jump(self.handler)
+
+    def asserted(self, node: Any, frame: _Frame) -> None:
+        self.ensure(self.condition(node.test, frame))
 
     # --- programs
 
@@ -1141,6 +1382,7 @@ class _Translator:
                 args.append(Memory("f" if k == "p" else "i", f"%a{i}"))
             else:
                 args.append(Num("i" if k == "i" else "f", lanes if k.isupper() else 0, f"%a{i}"))
+        self.entry = f
         found = self.called(f, tuple(args))
         head = ", ".join(f"{kind} %a{i}" for i, kind in enumerate(kinds))
         if leaf:
@@ -1155,7 +1397,8 @@ class _Translator:
             self.lines.append(f"ret i64 {self.as_kind(found, 'i')}")
             self.lines += ["raised:", f"ret i64 {EXCEPTION}"]
         text = self.function_text(f"define {result} @{symbol}({head}) nounwind{'' if leaf else ' alignstack(64)'}")
-        return Translated(symbol, "\n".join([*self.declared.values(), *self.functions, text, ""]))
+        whole = "\n".join([*self.declared.values(), *self.functions, text, ""])
+        return Translated(symbol, whole, tuple(self.known_doors.values()))
 
 
 _ARITHMETIC = {ast.Add: "add", ast.Sub: "sub", ast.Mult: "mul", ast.Div: "div"}
@@ -1174,7 +1417,7 @@ _SIGNS: dict[type, str] = {ast.Lt: "lt", ast.LtE: "le", ast.Gt: "gt", ast.GtE: "
 _UNARY: dict[type, Any] = {ast.USub: operator.neg, ast.UAdd: operator.pos, ast.Invert: operator.invert}
 
 _EXPRESSIONS: dict[type, Callable[..., Any]] = {
-    ast.Constant: lambda t, node, frame: node.value,
+    ast.Constant: lambda t, node, frame: node.value, ast.List: lambda t, node, frame: _List(t.items(node, frame)),
     ast.Name: _Translator.named, ast.Attribute: _Translator.attribute, ast.Subscript: _Translator.subscript,
     ast.Tuple: _Translator.items, ast.UnaryOp: _Translator.unary, ast.Compare: _Translator.comparison,
     ast.BoolOp: _Translator.decided, ast.IfExp: _Translator.alternative, ast.Call: _Translator.call,
@@ -1185,6 +1428,7 @@ _STATEMENTS: dict[type, Callable[..., None]] = {
     ast.Expr: _Translator.expression, ast.If: _Translator.decision, ast.While: _Translator.loop,
     ast.For: _Translator.each, ast.Return: _Translator.returned, ast.Break: _Translator.left,
     ast.Continue: _Translator.left, ast.Pass: lambda t, node, frame: None, ast.Try: _Translator.tried,
+    ast.Raise: _Translator.raised, ast.Assert: _Translator.asserted,
 }  # fmt: skip
 
 
@@ -1209,7 +1453,10 @@ def _int(t: _Translator, x: Any) -> Any:
         return int(x)
     if x.lanes:
         raise Unsupported("whole numbers in lanes")
-    return Num("i", 0, t.op(f"fptosi double {x.ref} to i64") if x.kind == "f" else t.as_kind(x, "i"))
+    if x.kind != "f":
+        return Num("i", 0, t.as_kind(x, "i"))
+    ref = t.op(f"fptosi double {x.ref} to i64")  # of what is too large anything, but the same at each use
+    return Num("i", 0, t.op(f"freeze i64 {ref}") if t.checked else ref)
 
 
 def _abs(t: _Translator, x: Any) -> Any:
@@ -1221,8 +1468,8 @@ def _abs(t: _Translator, x: Any) -> Any:
 
 
 def _length(t: _Translator, x: Any) -> Any:
-    if type(x) is View:
-        return x.length
+    if type(x) in (View, Matrix):
+        return x.length if type(x) is View else x.rows
     if not isinstance(x, tuple):
         raise Unsupported("a length")
     return len(x)
@@ -1284,8 +1531,47 @@ def _where(t: _Translator, condition: Any, a: Any, b: Any) -> Any:
 
 def _view(t: _Translator, x: Any, n: Any) -> View:
     if type(x) is not Memory:
-        raise Unsupported("a view")
+        raise Unsupported(ONE_NODE_AT_A_TIME)
     return View(x.ref, n)
+
+
+def _matrix(t: _Translator, x: Any, n: Any, k: Any) -> Matrix:
+    return Matrix(_view(t, x, n).ref, n, k)
+
+
+def _function_at(t: _Translator, base: str, k: int) -> str:
+    """Returns the address of a function that two numbers hold."""
+    words = [t.op(f"fptoui double {t.op(f'load double, ptr {t.at(base, i)}')} to i64") for i in (k, k + 1)]
+    high = t.op(f"shl i64 {words[0]}, {callback_torques.HALF_BITS}")
+    return t.op(f"inttoptr i64 {t.op(f'or i64 {high}, {words[1]}')} to ptr")
+
+
+def _called_outside(t: _Translator, when: Any, numbers: Sequence[Any], p: Any, k: int, results: int) -> Any:
+    """Calls a function at t; `results` numbers, NaN before, follow those that it reads, four of the attitude first."""
+    if type(p) is not View or t.among(when, *numbers)[1]:
+        raise Unsupported(ONE_AT_A_TIME)
+    room = t.room("double", len(numbers) + results)
+    for i, x in enumerate([*numbers, *[math.nan] * results]):
+        t.lines.append(f"store double {t.as_kind(x, 'f')}, ptr {t.at(room, i)}")
+    places = [(room, 0), *([(room, 4)] if len(numbers) > 4 else []), (p.ref, callback_torques.HEAD)]
+    places += [(room, len(numbers))] if results else []
+    given = "".join(f", ptr {t.at(base, i)}" for base, i in places)
+    head = f"{_function_at(t, p.ref, k)}(double {t.as_kind(when, 'f')}{given})"
+    if not results:
+        return Num("f", 0, t.op(f"call double {head}"))
+    t.lines.append(f"call void {head}")
+    return tuple(Num("f", 0, t.op(f"load double, ptr {t.at(room, len(numbers) + i)}")) for i in range(results))
+
+
+def _call_forces(t: _Translator, when: Any, n: Any, x: Any, q: Any, p: Any, out: Any) -> None:
+    if any(type(a) is not Memory for a in (x, q, p, out)) or t.among(when)[1]:
+        raise Unsupported(ONE_NODE_AT_A_TIME)
+    count = t.as_kind(n, "i")
+    torque = t.at(out.ref, Num("i", 0, t.op(f"mul i64 {count}, 3")))
+    places = (x.ref, q.ref, t.at(p.ref, callback_torques.FORCES_HEAD), out.ref, torque)
+    given = ", ".join(f"ptr {ref}" for ref in places)
+    called = _function_at(t, p.ref, 0)
+    t.lines.append(f"call void {called}(double {t.as_kind(when, 'f')}, i64 {count}, {given})")
 
 
 def _beginning_at(t: _Translator, x: Any, k: Any) -> Any:
@@ -1300,14 +1586,14 @@ def _section(t: _Translator, x: Any, k: Any, n: Any) -> Any:
     if isinstance(x, tuple) and type(k) is int and type(n) is int:
         return x[k : k + n]
     if type(x) is View:
-        return View(t.at(x.ref, k), n)
+        return View(t.at(x.ref, k), n, writable=x.writable)
     raise Unsupported("a section")
 
 
 def _scratch(t: _Translator, n: Any) -> View:
     if type(n) is not int:
         raise Unsupported("memory of an unknown size")
-    return View(t.room("double", n), n)
+    return View(t.room("double", n), n, writable=True)
 
 
 def _scratch_rows(t: _Translator, n: Any, lanes: Any) -> Rows:
@@ -1328,18 +1614,57 @@ def _rows_of(t: _Translator, x: Any, k: Any, n: Any) -> Rows:
     return Rows(t.at(x.ref, k), n)
 
 
+def _real(t: _Translator, x: Any, where: str) -> Any:
+    """Returns a number that a torque has returned as a float."""
+    kind = x.said if type(x) is Odd else ""
+    if (type(x) is Num and x.kind != "b") or type(x) in (int, float):
+        return _float(t, x)
+    if kind == "complex" or type(x) is complex:
+        raise Unsupported(f"a torque returns real numbers, but {where} is complex: write .real, or what was meant")
+    if type(x) is bool or type(x) is Num:
+        raise Unsupported(f"a torque returns numbers, but {where} is a bool: write 1.0 if ... else 0.0")
+    if x is None or kind == "None":
+        raise Unsupported(f"a torque returns numbers, but {where} may be None: give it a value in every branch")
+    if type(x) in (View, Matrix, _Items) or kind.startswith("an array"):
+        raise Unsupported(f"a torque returns numbers, but {where} is an array: write one of its items, as in x[0]")
+    words: dict[type, str] = {str: "a string", tuple: "a tuple", _List: "a list"}
+    said = words.get(type(x), kind or str(type(x)))
+    raise Unsupported(f"a torque returns numbers, but {where} is {said}")
+
+
+def _numbers(t: _Translator, x: Any, n: int, wrong: str, where: str) -> tuple[Any, ...] | None:
+    """Returns n numbers that a torque has returned; None if it is no sequence."""
+    if type(x) is View:
+        t.ensure(t.compared(ast.Eq, x.length, n))
+        if x.item == "b":
+            _real(t, False, f"every {where}")
+        return tuple(t.item(x, k) for k in range(n))
+    if not isinstance(x, tuple):
+        return None
+    if len(x) != n:
+        raise Unsupported(f"{wrong}, not a tuple of {len(x)}")
+    return tuple(_real(t, item, f"{where} {k}") for k, item in enumerate(x))
+
+
 def _triple(t: _Translator, x: Any) -> tuple[Any, ...]:
-    if not isinstance(x, tuple) or len(x) != 3:
-        raise Unsupported("a torque that is no tuple of three")
-    t.among(*x)
-    return tuple(_float(t, item) for item in x)
+    if (found := _numbers(t, x, 3, "a torque returns three numbers", "item")) is not None:
+        return found
+    if type(x) is Odd and x.said.startswith("an array"):
+        raise Unsupported(f"a torque returns three numbers in a row, not {x.said}")
+    if type(x) is Odd and x.said == "None":
+        raise Unsupported("a torque returns three numbers in every branch, never None")
+    said = x.said if type(x) is Odd else "a number" if _is_number(x) else str(type(x))
+    said = "None: does it end without return?" if x is None else said
+    raise Unsupported(f"a torque returns three numbers, as a tuple, list or array, not {said}")
 
 
 def _derivatives(t: _Translator, x: Any, n: Any) -> tuple[Any, ...]:
-    items = x if isinstance(x, tuple) else (x,)
-    if len(items) != n:
-        raise Unsupported("derivatives")
-    return tuple(_float(t, item) for item in items)
+    wrong = f"derivatives of {n} carried numbers are returned by this torque"
+    if (found := _numbers(t, x, n, wrong, "derivative")) is not None:
+        return found
+    if n == 1:
+        return (_real(t, x, "the derivative"),)
+    raise Unsupported(f"{wrong}, as a tuple, list or array, not {x.said if type(x) is Odd else 'a number'}")
 
 
 def _is_number(x: Any) -> bool:
@@ -1347,6 +1672,8 @@ def _is_number(x: Any) -> bool:
 
 
 def _each_of_three(t: _Translator, x: Any) -> tuple[Any, ...]:
+    if isinstance(x, tuple) and len(x) != 3:
+        raise Unsupported(f"a vector has three numbers, not {len(x)}")
     return (x, x, x) if _is_number(x) else tuple(t.read(x, k) for k in range(3))
 
 
@@ -1435,6 +1762,9 @@ def _known() -> dict[Any, Callable[..., Any]]:
         ops.fma: lambda t, a, b, c: t.intrinsic("fma", a, b, c), ops.two_product: _two_product,
         ops.power_of_two: _power_of_two, ops.fraction_exponent: _fraction_exponent,
         ops.nearest_whole: lambda t, x: t.intrinsic("rint", x), ops.where: _where, ops.view: _view,
+        ops.matrix: _matrix, callback_torques.call_forces: _call_forces,
+        callback_torques.called_torque: lambda t, s, q, w, p: _called_outside(t, s, (*q, *w), p, 0, 3),
+        callback_torques.called_potential: lambda t, s, q, p: _called_outside(t, s, q, p, 2, 0),
         ops.beginning_at: _beginning_at, ops.section: _section, ops.is_between: _is_between, ops.scratch: _scratch,
         ops.scratch_rows: _scratch_rows, ops.new_counters: _new_counters, ops.triple: _triple,
         ops.derivatives: _derivatives, ops.each_of_three: _each_of_three,

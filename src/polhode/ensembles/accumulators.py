@@ -1,4 +1,4 @@
-"""Sums, extremes, histograms and quantiles over bodies, which are added block by block in their order.
+"""Accumulators of sums, extremes, histograms and quantiles over bodies, block by block.
 
 A body without a value has NaN, and is left out. Blocks are always the same, and so is the order in which they are
 joined: in pairs, pairs of pairs, and so on, by the numbers of their bodies. So bodies may as well be added in parts, by

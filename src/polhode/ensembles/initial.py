@@ -160,14 +160,26 @@ def _bodies(body: Any) -> Bodies:
         raise TypeError("body must be a list of nothing but Bodies, or an array of principal moments")
     if checks.shape_of("body", body) == (3,):
         raise ValueError(_KINDS_OF_BODY)
-    return Bodies((), _moments("body", body))
+    return _bodies_of_rows(_moments("body", body))
 
 
-_KINDS_OF_BODY = "body must be a Body, a list of them, or an array of positive principal moments with a row for each"
+def _bodies_of_rows(rows: Floats) -> Bodies:
+    """The bodies with these principal moments, (bodies, 3), or tensors, (bodies, 3, 3)."""
+    if rows.ndim == 2:
+        return Bodies((), rows)
+    listed = tuple(map(Body, rows))
+    return Bodies(listed, np.array([b.moments for b in listed]))
+
+
+_KINDS_OF_BODY = (
+    "body must be a Body, a list of them, or an array of positive principal moments, or of tensors, with a row for each"
+)
 
 
 def _moments(name: str, rows: Any) -> Floats:
-    """Checks principal moments, and returns them with a row for each body."""
+    """Checks principal moments, or tensors, and returns them with a row for each body."""
+    if len(shape := checks.shape_of(name, rows)) == 3:
+        return checks.array(name, rows, (shape[0], 3, 3))
     moments = _rows_of_three(name, rows)
     smallest, largest = least(columns(moments)), greatest(columns(moments))
     if not (smallest > 0).all():
@@ -540,7 +552,7 @@ class Starts:
             return given if given is None or len(given) == 1 else given[first:beyond]
 
         drawn = self.bodies
-        bodies = Bodies((), drawn.rows(first, beyond)) if isinstance(drawn, Draws) else drawn.part(first, beyond)
+        bodies = _bodies_of_rows(drawn.rows(first, beyond)) if isinstance(drawn, Draws) else drawn.part(first, beyond)
         if self.rotors is not None:
             bodies = replace(bodies, given_rotors=rows(self.rotors))
         torques = self.torques if len(self.torques) == 1 else self.torques[first:beyond]
@@ -561,7 +573,7 @@ class Starts:
             return given if given is None or len(given) == 1 else given[numbers]
 
         drawn = self.bodies
-        bodies = Bodies((), rows(drawn)) if isinstance(drawn, Draws) else drawn.some(numbers)
+        bodies = _bodies_of_rows(rows(drawn)) if isinstance(drawn, Draws) else drawn.some(numbers)
         if self.rotors is not None:
             bodies = replace(bodies, given_rotors=rows(self.rotors))
         torques = self.torques if len(self.torques) == 1 else tuple(self.torques[k] for k in numbers)

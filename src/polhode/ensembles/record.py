@@ -1,4 +1,4 @@
-"""Initial states, torques and plans of an ensemble as files keep them: arrays with a row for each body, and text."""
+"""What files keep of an ensemble besides its motions: initial states, torques and plans, as arrays and text."""
 
 from __future__ import annotations
 

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, SupportsIndex
 
 import numpy as np
 
+from polhode.attitudes import NAMES as ATTITUDE_NAMES
 from polhode.attitudes import WithAttitudes
 from polhode.ensembles.initial import Start
 from polhode.ensembles.record import (
@@ -46,12 +47,14 @@ from polhode.solution import (
     read_quantities,
     table_columns,
 )
+from polhode.support import checks
 from polhode.support.arrays import Floats, columns, dots
 from polhode.support.extras import needed
 from polhode.support.interrupts import is_from_handler
 from polhode.torques import Torque
 
 if TYPE_CHECKING:
+    from matplotlib.axes import Axes
     from matplotlib.figure import Figure
     from pandas import DataFrame
     from scipy.spatial.transform import Rotation
@@ -401,15 +404,66 @@ class Ensemble(WithAttitudes):
         steps = sorted({abs(plan.step) for plan in self.plans})
         return f"step {' to '.join(f'{h:.6g}' for h in sorted({steps[0], steps[-1]}))} s, {worst}"
 
-    def plot(self, path: str | os.PathLike[str] | None = None) -> Figure:
-        """Draws rates, energy and attitude over time, as median and bands over bodies; a path saves the figure, too."""
-        from polhode.plots.plot import finished
-        from polhode.plots.plot_many import Drawable, draw
+    def plot(
+        self, *what: Any, path: str | os.PathLike[str] | None = None, quantiles: Any = None, ax: Axes | None = None
+    ) -> Figure:
+        """Draws quantities over time as median and bands over bodies; by default rates, energy and attitude.
 
-        figure = draw({name: Drawable(*entry) for name, entry in self.table().items()}, self._title())
+        `what` are names as `quantity` has them, such as "momentum", "energy_error" or "pointing_angle_deg(z, [0, 0,
+        1])", or functions of the ensemble that return (bodies, times) or (bodies, times, components). `quantiles` are
+        numbers between 0 and 1 that rise; the middle one is a line, and the others are bands about it: by default 0.05,
+        0.25, 0.5, 0.75 and 0.95. With `ax` one quantity is drawn on axes of your own. A path, which may come first,
+        saves the figure, too.
+
+        Examples
+        --------
+        >>> many = ph.ensemble(
+        ...     ph.Body([1, 2, 2.8]), omega=ph.samples.Normal([0, 2, 0], 0.1), count=8, seed=1, t_span=(0, 1),
+        ...     method="MR2", step=0.1, every=1,
+        ... )
+        >>> figure = many.plot("omega", "pointing_angle_deg(y, [0, 1, 0])", quantiles=[0.1, 0.5, 0.9])
+        """
+        from polhode.plots.plot import finished, is_path, save
+        from polhode.plots.plot_many import LEVELS, Drawable, draw
+
+        if what and path is None and not callable(what[0]) and is_path(what[0]):
+            path, *what = what  # type: ignore[assignment]
+        if ax is not None and len(what) != 1:
+            raise ValueError(f"axes take one quantity, such as plot('omega', ax=ax), not {what!r}")
+        levels = LEVELS if quantiles is None else tuple(checks.row("quantiles", quantiles).tolist())
+        if len(levels) % 2 == 0 or min(levels) < 0.0 or max(levels) > 1.0 or any(np.diff(levels) <= 0.0):
+            raise ValueError(
+                f"quantiles must be an odd number of numbers from 0 to 1 that rise, as 0.1, 0.5, 0.9, not {quantiles!r}"
+            )
+        named = dict(map(self._over_time, what))
+        table = {name: Drawable(*entry) for name, entry in (self.table() | named).items()}
+        figure = draw(table, self._title(), list(named), levels, ax)
         if figure is None:
             raise ValueError("there are no rows to draw")
+        if ax is not None:
+            if path is not None:
+                save(figure, path)
+            return figure
         return finished(figure, *([] if path is None else [path]))
+
+    def _over_time(self, what: Any) -> tuple[str, tuple[tuple[str, ...], Any, dict[str, str]]]:
+        """The name of a quantity, and it as tables have it."""
+        rows = ("body", "time")
+        if callable(what):
+            name, values = str(getattr(what, "__name__", what)), np.asarray(what(self), dtype=np.float64)
+            if values.shape[:2] != (len(self), self.t.size) or values.ndim > 3:
+                raise ValueError(
+                    f"{name} must return an array (bodies, times) or (bodies, times, components), not {values.shape}"
+                )
+            return name, ((*rows, *(["component"] if values.ndim == 3 else [])), values, {})
+        if isinstance(what, str) and what in TIMED:
+            if why := unavailable(what, self.problem.torque):
+                raise ValueError(f"there is nothing to draw: {why}")
+            return what, ((*rows, *([TIMED[what]] if TIMED[what] else [])), self.each(what), attributes_of(what))
+        if str(what).partition("(")[0].strip() not in ATTITUDE_NAMES:
+            checks.choice("quantity", str(what), (*TIMED, *ATTITUDE_NAMES))
+        quantity = read_quantities(what)[0]
+        return str(quantity), ((*rows, *quantity.dimensions), quantity(self), quantity.attributes)
 
     def _title(self) -> str:
         return f"{len(self):,} bodies, {self.problem.torque.name}, {self.plan.method.name}"

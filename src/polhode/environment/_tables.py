@@ -1,4 +1,4 @@
-"""Tables of vectors along an orbit, filled from functions that are too slow to be asked at every step."""
+"""Tables of vectors along an orbit, filled from functions that are too slow to be evaluated at every step."""
 
 import math
 from collections.abc import Hashable
@@ -43,7 +43,7 @@ class OrbitPolynomials:
 
     @classmethod
     def of(cls, source: Source, orbit: Path, span: tuple[float, float] | None) -> "OrbitPolynomials":
-        """The table for a span, made now or lately."""
+        """The table for a span, computed now or kept from an earlier call."""
         name = type(source).__name__
         if span is None:
             raise ValueError(f"{name} makes a table along the orbit, and must know for how long: give t_span to {name}")
@@ -56,7 +56,7 @@ class OrbitPolynomials:
 
 
 def check_table_span(name: str, t_span: tuple[float, float] | None, t0: float, t1: float) -> None:
-    """Raises ValueError unless the times for which the user wants a table include these; None: they do."""
+    """Raises ValueError unless `t_span`, if the user gave it, contains t0 and t1."""
     if t_span is not None and not (min(t_span) <= min(t0, t1) and max(t0, t1) <= max(t_span)):
         raise ValueError(
             f"{name} has a table from t = {min(t_span)!r} to {max(t_span)!r} s (t_span), but it is needed from "
@@ -71,7 +71,7 @@ def _made(source: Source, orbit: Path, t0: float, t1: float) -> OrbitPolynomials
 
 @lru_cache(maxsize=32)
 def _interval(source: Source, orbit: Path) -> tuple[float, float]:
-    """The interval with which the error is below the tolerance along one turn, and that error."""
+    """The interval with which the error is below the tolerance along one revolution, and that error."""
     first, last = orbit.span
     begin = first if math.isfinite(first) else 0.0
     length = min(orbit.period, last - begin)

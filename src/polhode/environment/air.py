@@ -42,7 +42,7 @@ def tabled_density(t: float, p: Any, s: State6) -> float:
 
 
 class Air(Model):
-    """The air that a body meets on an orbit. Models of it are such."""
+    """Base class of models of the air density along an orbit."""
 
     density_kernel: ClassVar[Any]
     """The density as a plain function (`DensityKernel`), which is compiled."""
@@ -68,9 +68,9 @@ class ExponentialAir(Air):
     density: float
     """The density at `altitude`, in kg/m^3."""
     altitude: float
-    """The height above the planet's radius at which it has that density, in m."""
+    """The height above the planet's radius at which the density is `density`, in m."""
     scale_height: float
-    """The height in which it falls by the factor e, in m."""
+    """The scale height H, over which the density falls to 1/e, in m."""
     model: Literal["ExponentialAir"] = field(default="ExponentialAir", repr=False)
     """The kind of model, as scenario files name it."""
 
@@ -78,9 +78,7 @@ class ExponentialAir(Air):
 
     def __post_init__(self) -> None:
         self._settle_model()
-        density = checks.number("density", self.density)
-        if density < 0.0:
-            raise ValueError(f"density must not be negative, not {density:g}")
+        density = checks.number("density", self.density, negative=False)
         height = checks.number("scale_height", self.scale_height, positive=True)
         self._settle(density=density, altitude=checks.number("altitude", self.altitude), scale_height=height)
 
@@ -93,7 +91,7 @@ class ExponentialAir(Air):
 class MSIS(Air):
     """The atmosphere NRLMSIS 2.1 of the Earth, by the package pymsis, in a table along the orbit.
 
-    The indices of solar and geomagnetic activity are given here. The package would download others: that never happens.
+    The indices of solar and geomagnetic activity are given here and passed to pymsis, which then downloads none.
     """
 
     date: str
@@ -113,10 +111,7 @@ class MSIS(Air):
 
     def __post_init__(self) -> None:
         self._settle_model()
-        indices = {name: checks.number(name, getattr(self, name)) for name in ("f107", "f107a", "ap")}
-        for name, value in indices.items():
-            if value < 0.0:
-                raise ValueError(f"{name} must not be negative, not {value:g}")
+        indices = {name: checks.number(name, getattr(self, name), negative=False) for name in ("f107", "f107a", "ap")}
         span = None if self.t_span is None else checks.numbers("t_span", self.t_span, 2)
         self._settle(date=checked_date("date", self.date), t_span=span, **indices)
 

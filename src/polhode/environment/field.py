@@ -66,14 +66,14 @@ def _dipole_along(position: Callable[[float, Any], Vec3], count: int) -> VectorK
 
 
 class Field(Spanned, Model, LookedUp):
-    """A magnetic field along an orbit. Models of it are such.
+    """Base class of models of the magnetic field along an orbit.
 
     Among the parameters of a torque it is a table: `table_at(p[k], t)` is the flux density at a time, in space axes.
     """
 
     orbit: Path
     tolerance = 1e-10
-    """The error of a table of it, as a share of the field."""
+    """The largest error of a table, relative to the flux density."""
     breakpoints: ClassVar[tuple[float, ...]] = ()
     """The times at which it jumps: none."""
 
@@ -104,12 +104,12 @@ class Field(Spanned, Model, LookedUp):
 
     @property
     def knots(self) -> tuple[float, ...]:
-        """Those of a table of positions."""
+        """The knots of a table of positions, in s; a Kepler ellipse has none."""
         return self.orbit.knots
 
     @property
     def roughness(self) -> float:
-        """That of a table of positions."""
+        """The roughness of a table of positions; a Kepler ellipse has none."""
         return self.orbit.roughness
 
     def check_span(self, t0: float, t1: float) -> None:
@@ -145,11 +145,11 @@ class DipoleField(Field):
     equatorial_field: float = EQUATORIAL_FIELD
     """The flux density at the equator of the dipole, at the distance `reference_radius`, in T."""
     reference_radius: float = MAGNETIC_RADIUS
-    """The distance from the centre to which that belongs, in m."""
+    """The distance from the centre at which the flux density is `equatorial_field`, in m."""
     pole_latitude_deg: float = POLE_LATITUDE_DEG
     """The latitude of the northern pole of the dipole, in degrees, if there is a date."""
     pole_longitude_deg: float = POLE_LONGITUDE_DEG
-    """Its longitude, in degrees."""
+    """The longitude of the northern pole of the dipole, in degrees, if there is a date."""
     model: Literal["DipoleField"] = field(default="DipoleField", repr=False)
     """The kind of model, as scenario files name it."""
 

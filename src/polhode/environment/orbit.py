@@ -41,7 +41,7 @@ def table_state(t: float, p: Any) -> State6:
 
 
 class Path(Model):
-    """The way of a body around a planet, which lies at the origin of space. Orbits and tables of positions are such."""
+    """Base class of the path of a body around a planet at the origin of space: an orbit or a table of positions."""
 
     mu: float
     radius: float | None

@@ -13,7 +13,8 @@ EARTH_FLATTENING = 1.0 / 298.257223563
 DAY_SECONDS = 86400.0
 SIDEREAL_START_DEG, SIDEREAL_DEG_PER_DAY = 280.46061837, 360.98564736629
 SIDEREAL_DEG_PER_CENTURY2 = 0.000387933
-"""Sidereal time at Greenwich at noon of 2000 January 1, and how it grows.  [meeus1998, eq. 12.4]"""
+"""Mean sidereal time at Greenwich at noon of 2000 January 1 in deg, its rate in deg/day, and its quadratic term in
+deg/century^2.  [meeus1998, eq. 12.4]"""
 EARTH_RATE = math.radians(SIDEREAL_DEG_PER_DAY) / DAY_SECONDS
 """The rate at which the Earth turns, rad/s."""
 NOON_2000 = datetime(2000, 1, 1, 12, tzinfo=UTC)

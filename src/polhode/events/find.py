@@ -217,21 +217,11 @@ class Evaluator:
         def at(t: float, q: Floats, w: Floats, z: Floats) -> float:
             return event.value(t, *(tuple(x.tolist()) for x in event.seen(q, w, z)))
 
-        here = at(row.t, q, w, row.z)
-        most = 0.0
-        for k in range(7):
-            dq, dw = np.zeros(4), np.zeros(3)
-            if k < 4:
-                dq[k] = eps
-            else:
-                dw[k - 4] = eps * size
-            most = max(most, abs(at(row.t, q + dq, w + dw, row.z) - here))
-        for k in range(row.z.size if event.takes_state else 0):
-            dz = np.zeros(row.z.size)
-            dz[k] = eps * abs(row.z[k])
-            most = max(most, abs(at(row.t, q, w, row.z + dz) - here))
-        later = at(row.t + math.ulp(row.t), q, w, row.z)
-        most = max(most, abs(later - here), eps * float(np.abs(g).max()))
+        here, t, z = at(row.t, q, w, row.z), row.t, row.z
+        changed = [(t + math.ulp(t), q, w, z), *((t, q + dq, w, z) for dq in eps * np.eye(4))]
+        changed += [(t, q, w + dw, z) for dw in eps * size * np.eye(3)]
+        changed += [(t, q, w, z + dz) for dz in eps * np.diag(np.abs(z))] if event.takes_state else []
+        most = max([eps * float(np.abs(g).max()), *(abs(at(*state) - here) for state in changed)])
         return ROUND_OFF * most if math.isfinite(most) else 0.0
 
 
@@ -357,10 +347,14 @@ class Looks(NamedTuple):
         """Returns one of the looks."""
         return EventRow(float(self.t[k]), self.q[k], self.m[k], self.z[k])
 
+    def with_later(self, more: Sequence[Any]) -> "Looks":
+        """Returns these and more looks, which follow them."""
+        return Looks(*(np.concatenate(x) for x in zip(self, more, strict=True)))
+
     def joined(self, more: "Looks", sign: float) -> tuple["Looks", Any]:
         """Returns these and more looks in the order of the run, and where each of them was in both together."""
         order = np.argsort(sign * np.concatenate([self.t, more.t]), kind="stable")
-        return Looks(*(np.concatenate([a, b])[order] for a, b in zip(self, more, strict=True))), order
+        return self.with_later(more).part(order), order
 
 
 Between = Callable[[float, Floats, Floats, Floats, Floats], tuple[Floats, Floats, Floats]]
@@ -430,8 +424,8 @@ class Watch:
 
     def _after_last(self, looks: Looks) -> Looks:
         """Returns looks with the last one before them."""
-        last = (np.array([self.last.t]), self.last.q[None], self.last.m[None], self.last.z[None])
-        return Looks(*(np.concatenate(x) for x in zip(last, looks, strict=True)))
+        last = Looks(np.array([self.last.t]), self.last.q[None], self.last.m[None], self.last.z[None])
+        return last.with_later(looks)
 
     def _look_at(self, looks: Looks, between: Between) -> Hit | None:
         """Does the same for looks whose functions are evaluated together."""
@@ -509,8 +503,8 @@ class Watch:
     def _zeros(self, which: int, first: Looks, looks: Looks, g: Floats, between: Between) -> list[Hit]:
         """Returns the zeros of a function from the last look to the last one here."""
         before_t, before_g = self.seen[which]
-        whole = Looks(*(np.concatenate(x) for x in zip(first, looks, strict=True)))
-        whole, g = self._followed(which, before_t[:-1], before_g[:-1], whole, np.append(before_g[-1], g), between)
+        values = np.append(before_g[-1], g)
+        whole, g = self._followed(which, before_t[:-1], before_g[:-1], first.with_later(looks), values, between)
         self.seen[which] = (np.append(before_t[:-1], whole.t)[-5:], np.append(before_g[:-1], g)[-5:])
         direction = self.events[which].direction
         return [
@@ -591,7 +585,7 @@ class Watch:
                 least.append(value)
         if extra:
             t, *states = zip(*extra, strict=True)
-            more = Looks(np.append(more.t, t), *(np.vstack([x, y]) for x, y in zip(more[1:], states, strict=True)))
+            more = more.with_later((t, *states))
             values = np.append(values, least)
         added = np.searchsorted(self.sign * looks.t, self.sign * more.t) - 1
         copies = 1 + np.bincount(added, minlength=done.size)

@@ -3,7 +3,7 @@
 import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -122,17 +122,13 @@ def anew(solution: Solution, events: tuple[Event, ...]) -> Earlier:
 def joined(whole: Solution, old: Sequence[Solution], new: Sequence[Solution]) -> tuple[Solution, ...]:
     """Returns the events of two stretches of one motion; an event that was watched in both becomes one."""
     parts = list(zip(old, new, strict=True)) if as_before(old, new) else [(e,) for e in (*old, *new)]
-    return tuple(
-        replace(
-            whole,
-            t=np.concatenate([e.t for e in part]),
-            quaternion=np.concatenate([e.quaternion for e in part]),
-            momentum=np.concatenate([e.momentum for e in part]),
-            state=np.concatenate([e.state for e in part]) if whole.state_names else whole.state[:0],
-            metadata=part[0].metadata,
-        )
-        for part in parts
-    )
+
+    def one(part: Sequence[Solution]) -> Solution:
+        kept = ("t", "quaternion", "momentum", *(["state"] if whole.state_names else []))
+        rows: dict[str, Any] = {name: np.concatenate([getattr(e, name) for e in part]) for name in kept}
+        return replace(whole, **{"state": whole.state[:0], **rows}, metadata=part[0].metadata)
+
+    return tuple(map(one, parts))
 
 
 class _WatchedRun:

@@ -13,11 +13,11 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
-from typing import Any, NamedTuple, cast
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from polhode.attitudes import WithAttitudes
+from polhode.attitudes import WithAttitudes, euler, quaternion_from_euler
 from polhode.files.atomic import AnyPath
 from polhode.files.ccsds_text import DataLine, KeywordLine, Message, MessageBlock, as_number
 from polhode.files.ccsds_text import read as read_text
@@ -73,7 +73,7 @@ class AttitudeHistory(WithAttitudes):
     @property
     def is_inertial(self) -> bool:
         """Whether the space frame is known not to turn, so that the attitudes are those of a motion."""
-        return _INERTIAL.fullmatch(self.frames[0].upper()) is not None
+        return is_inertial_frame(self.frames[0])
 
 
 @dataclass(frozen=True)
@@ -112,7 +112,7 @@ class AttitudeState(WithAttitudes):
         """The start for `simulate(body, torque, **state.initial(), ...)`; needs rates, and a space frame that rests."""
         if self.omega is None:
             raise ValueError("the file has no rates: give omega= to simulate, and attitude=state.attitude")
-        if not _INERTIAL.fullmatch(self.frames[0].upper()):
+        if not is_inertial_frame(self.frames[0]):
             raise ValueError(
                 f"{self.frames[0]} turns in space, so that attitude and rate relative to it do not begin a motion: "
                 "convert them to an inertial frame first, for which the orbit or the turn of the planet is needed"
@@ -169,22 +169,15 @@ def _sequence(message: Message, found: KeywordLine) -> str:
     return axes
 
 
-def _from_angles(axes: str, angles: Floats) -> Floats:
-    """Quaternions of turns about three axes, each a row of angles in rad."""
-    from scipy.spatial.transform import Rotation
-
-    return np.atleast_2d(Rotation.from_euler(axes, angles).as_quat(scalar_first=True))
-
-
 def _rate_of_angles(axes: str, angles: Floats, rates: Floats) -> Floats:
     """The angular velocity in the final axes, from the derivatives of the angles of a sequence."""
     from scipy.spatial.transform import Rotation
 
     last = Rotation.from_euler(axes[2], angles[:, 2:])
     both = Rotation.from_euler(axes[1:], angles[:, 1:])
-    unit = np.eye(3)["XYZ".index(axes[0])], np.eye(3)["XYZ".index(axes[1])], np.eye(3)["XYZ".index(axes[2])]
-    found = both.inv().apply(unit[0]) * rates[:, :1] + last.inv().apply(unit[1]) * rates[:, 1:2]
-    return np.asarray(found + unit[2] * rates[:, 2:])
+    first, second, third = (np.eye(3)["XYZ".index(axis)] for axis in axes)
+    found = both.inv().apply(first) * rates[:, :1] + last.inv().apply(second) * rates[:, 1:2]
+    return np.asarray(found + third * rates[:, 2:])
 
 
 def _rate_of_derivative(q: Floats, q_dot: Floats) -> Floats:
@@ -200,7 +193,7 @@ def _spun(values: Floats, kind: str) -> tuple[Floats, Floats]:
     """
     radians = np.radians(values)
     angles = np.column_stack([radians[:, 0] + math.pi / 2, math.pi / 2 - radians[:, 1], radians[:, 2]])
-    q = _from_angles("ZXZ", angles)
+    q = quaternion_from_euler("ZXZ", angles)
     w = np.zeros((len(values), 3))
     w[:, 2] = radians[:, 3]
     if kind == "SPIN/NUTATION":
@@ -374,20 +367,20 @@ def _aem_segment(message: Message, meta: MessageBlock, data: MessageBlock) -> At
         else:
             frame = _named_frame(message, message.need(meta, "RATE_FRAME", f", for {kind.value}"), meta)
     q, w = _states(message, name_of_kind, columns, values, axes, lines, sides, frame)
-    q, w = _to_body(sides, q, w)
+    history = _history(message, epochs, q, w, system, sides, name.value, identity.value, meta, data)
+    return replace(history, interpolation=_interpolation(message, meta))
+
+
+def _history(
+    message: Message, epochs: list[int], q: Floats, w: Floats | None, system: str, sides: _Sides, name: str,
+    identity: str, *blocks: MessageBlock,
+) -> AttitudeHistory:  # fmt: skip
+    """The history of one segment, with the comments of the header and of its blocks."""
+    comments = [text for block in (message.head, *blocks) for text in block.comments]
     return AttitudeHistory(
-        _seconds(epochs),
-        with_continuous_signs(q),
-        w,
-        Instant(epochs[0], system),
-        sides.frames,
-        name.value,
-        identity.value,
-        _interpolation(message, meta),
-        (0,),
-        tuple(message.head.comments + meta.comments + data.comments),
-        f"{message.kind} {message.version}",
-    )
+        _seconds(epochs), with_continuous_signs(q), w, Instant(epochs[0], system), sides.frames, name, identity, None,
+        (0,), tuple(comments), f"{message.kind} {message.version}",
+    )  # fmt: skip
 
 
 def _named_frame(message: Message, found: KeywordLine, block: MessageBlock) -> KeywordLine:
@@ -400,34 +393,32 @@ def _named_frame(message: Message, found: KeywordLine, block: MessageBlock) -> K
 
 
 def _states(
-    message: Message, kind: str, columns: tuple[str, ...], values: Floats, axes: str, lines: list[int], sides: _Sides,
+    message: Message, kind: str, columns: Sequence[str], values: Floats, axes: str, lines: list[int], sides: _Sides,
     frame: KeywordLine | None,
 ) -> tuple[Floats, Floats | None]:  # fmt: skip
-    """Quaternions of the final frame, scalar first, and rates in the final axes, from rows of a file."""
-    from scipy.spatial.transform import Rotation
-
-    if kind.startswith("SPIN"):
-        if kind == "SPIN/NUTATION" and not (values[:, 5] != 0.0).all():
+    """Attitudes and rates of the body from rows of a file, whose columns and rates are those of a type of attitude."""
+    attitude, _, rate_kind = kind.partition("/")
+    angles, w = np.zeros((len(values), 3)), None
+    if attitude == "SPIN":
+        if rate_kind == "NUTATION" and not (values[:, 5] != 0.0).all():
             raise message.bad(lines[int(np.argmin(values[:, 5] != 0.0))], "NUTATION_PER is zero: it must have a length")
-        return _spun(values, kind)
-    if kind.startswith("QUATERNION"):
+        return _to_body(sides, *_spun(values, kind))
+    if attitude == "QUATERNION":
         order = [columns.index(key) for key in _FIRST]
-        q = _scaled(message, values[:, order], lines)
-        if kind == "QUATERNION/DERIVATIVE":
-            return q, _rate_of_derivative(values[:, order], values[:, [4 + k for k in order]])
-        rates = values[:, 4:]
+        q, rates = _scaled(message, values[:, order], lines), values[:, 4:]
+        if rate_kind == "DERIVATIVE":
+            return _to_body(sides, q, _rate_of_derivative(values[:, order], rates[:, order]))
         if axes:
-            angles = Rotation.from_quat(q, scalar_first=True).as_euler(cast(Any, axes))
-            return q, _rate_of_angles(axes, angles, np.radians(rates))
+            angles = euler(q, axes)
     else:
         angles = np.radians(values[:, :3])
-        q, rates = _from_angles(axes, angles), values[:, 3:]
-        if kind in ("EULER_ANGLE/RATE", "EULER_ANGLE/DERIVATIVE"):
-            return q, _rate_of_angles(axes, angles, np.radians(rates))
-    if rates.size == 0:
-        return q, None
-    assert frame is not None
-    return q, _in_final_axes(message, frame, sides, q, np.radians(rates))
+        q, rates = quaternion_from_euler(axes, angles), values[:, 3:]
+    if rate_kind == "DERIVATIVE" or (rate_kind == "RATE" and axes):
+        w = _rate_of_angles(axes, angles, np.radians(rates))
+    elif rates.size:
+        assert frame is not None
+        w = _in_final_axes(message, frame, sides, q, np.radians(rates))
+    return _to_body(sides, q, w)
 
 
 def _numbers(message: Message, data: MessageBlock, columns: tuple[str, ...], system: str) -> tuple[list[int], Floats]:
@@ -618,43 +609,25 @@ def _acm_segment(message: Message, meta: MessageBlock, block: MessageBlock) -> A
         if row.words and (seconds := as_number(row.words[0])) is not None:
             row.words[0] = zero.shifted(seconds).text()
     epochs, values = _numbers(message, block, columns, system)
-    size = len(_ACM_TYPES[kind.value.upper()])
-    rates, angles = values[:, size:], np.zeros((len(values), 3))
-    axes = ""
-    if kind.value.upper() == "QUATERNION":
-        q = _scaled(message, values[:, [3, 0, 1, 2]], lines)
-    elif kind.value.upper() == "EULER_ANGLES":
+    attitude, axes = kind.value.upper(), ""
+    size = len(_ACM_TYPES[attitude])
+    first, rates = values[:, :size], values[:, size:] if rate_kind != "GYRO_BIAS" else values[:, :0]
+    if attitude == "DCM":
+        first = np.roll(_from_matrices(message, first.reshape(-1, 3, 3), lines), -1, axis=1)
+    elif attitude == "EULER_ANGLES":
         axes = _sequence(message, message.need(block, "EULER_ROT_SEQ", ", for EULER_ANGLES"))
-        angles = np.radians(values[:, :3])
-        q = _from_angles(axes, angles)
-    else:
-        q = _from_matrices(message, values[:, :9].reshape(-1, 3, 3), lines)
-    w: Floats | None = None
-    if rate_kind == "ANGVEL":
-        w = np.radians(rates)
-    elif rate_kind == "Q_DOT":
-        raw = values[:, [3, 0, 1, 2]] if kind.value.upper() == "QUATERNION" else q
-        w = _rate_of_derivative(raw, rates[:, [3, 0, 1, 2]])
-    elif rate_kind == "EULER_RATE":
-        if not axes:
-            raise message.bad(block.line, "EULER_RATE belongs to EULER_ANGLES: correct ATT_TYPE or RATE_TYPE")
-        w = _rate_of_angles(axes, angles, np.radians(rates))
-    q, w = _to_body(sides, q, w)
+        if rate_kind == "Q_DOT":
+            first = np.roll(quaternion_from_euler(axes, np.radians(first)), -1, axis=1)
+    if rate_kind == "EULER_RATE" and not axes:
+        raise message.bad(block.line, "EULER_RATE belongs to EULER_ANGLES: correct ATT_TYPE or RATE_TYPE")
+    name = "EULER_ANGLE" if first.shape[1] == 3 else "QUATERNION"
+    name += {"ANGVEL": "/ANGVEL", "Q_DOT": "/DERIVATIVE", "EULER_RATE": "/DERIVATIVE"}.get(rate_kind, "")
+    given, frame = np.column_stack([first, rates]), message.need(block, "REF_FRAME_B")
+    q, w = _states(message, name, _LAST, given, axes, lines, sides, frame)
     identity = meta.fields.get("INTERNATIONAL_DESIGNATOR") or meta.fields.get("OBJECT_DESIGNATOR")
-    return AttitudeHistory(
-        _seconds(epochs),
-        with_continuous_signs(q),
-        w,
-        Instant(epochs[0], system),
-        sides.frames,
-        message.need(meta, "OBJECT_NAME").value,
-        "" if identity is None else identity.value,
-        None,
-        (0,),
-        tuple(message.head.comments + meta.comments + block.comments),
-        f"{message.kind} {message.version}",
-        _acm_inertia(message, sides.frames[1]),
-    )
+    object_name, object_id = message.need(meta, "OBJECT_NAME").value, "" if identity is None else identity.value
+    history = _history(message, epochs, q, w, system, sides, object_name, object_id, meta, block)
+    return replace(history, inertia=_acm_inertia(message, sides.frames[1]))
 
 
 def _acm_inertia(message: Message, body_frame: str) -> Floats | None:
@@ -755,27 +728,18 @@ def read_apm(path: AnyPath) -> AttitudeState:
             f"{attitude.frames[1]} in {attitude.frames[0]}: give both for the same frames"
         )  # fmt: skip
     return AttitudeState(
-        epoch,
-        attitude.q[0],
-        None if rate is None or rate.w is None else rate.w[0],
-        attitude.frames,
-        name,
-        identity,
+        epoch, attitude.q[0], None if rate is None or rate.w is None else rate.w[0], attitude.frames, name, identity,
         _inertia(message, blocks["INERTIA"][0]) if "INERTIA" in blocks else None,
         tuple(_maneuver(message, block, epoch) for block in blocks.get("MAN", [])),
-        tuple(message.head.comments + [text for block in message.blocks for text in block.comments]),
-        f"APM {message.version}",
-    )
+        tuple(text for block in (message.head, *message.blocks) for text in block.comments), f"APM {message.version}",
+    )  # fmt: skip
 
 
 def _apm_blocks(message: Message) -> tuple[MessageBlock, dict[str, list[MessageBlock]]]:
     """The fields of the head, and the blocks by name; in version 1.0 keywords say to which they belong."""
     known = _APM_KEYS[message.version]
-    head, blocks = (
-        MessageBlock("the file", 1, end=message.head.end or message.head.line),
-        dict[str, list[MessageBlock]](),
-    )
-    head.fields.update(message.head.fields)
+    blocks = dict[str, list[MessageBlock]]()
+    head = MessageBlock("the file", 1, dict(message.head.fields), end=message.head.end or message.head.line)
     metas = 0
     for block in message.blocks:
         if block.rows:
@@ -798,9 +762,8 @@ def _apm_blocks(message: Message) -> tuple[MessageBlock, dict[str, list[MessageB
         for name, keys in known.items():
             fields = {key: found for key, found in head.fields.items() if key in keys}
             if fields:
-                line = min(found.line for found in fields.values())
-                end = max(found.line for found in fields.values())
-                blocks.setdefault(name, []).append(MessageBlock(name, line, fields, end=end))
+                lines = [found.line for found in fields.values()]
+                blocks.setdefault(name, []).append(MessageBlock(name, min(lines), fields, end=max(lines)))
                 head.fields = {key: found for key, found in head.fields.items() if key not in keys}
         for key, found in message.repeated:
             if key == "MAN_EPOCH_START" or "MAN" not in blocks:
@@ -832,19 +795,16 @@ def _row(message: Message, block: MessageBlock, keys: Sequence[str]) -> Floats:
 
 
 def _quat_part(message: Message, block: MessageBlock) -> _Part:
-    sides = _sides_of(message, block, "Q")
-    raw = _row(message, block, _FIRST)
-    q = _scaled(message, raw, [message.need(block, "QC").line])
-    w = None
+    sides, keys, kind = _sides_of(message, block, "Q"), [*_LAST], "QUATERNION"
     if any(key in block.fields for key in _DOTS):
-        w = _rate_of_derivative(raw, _row(message, block, [f"{x}_DOT" for x in _FIRST]))
-    return _Part(sides.frames, block.line, *_to_body(sides, q, w))
+        keys, kind = [*_LAST, *(f"{x}_DOT" for x in _LAST)], "QUATERNION/DERIVATIVE"
+    line = message.need(block, "QC").line
+    states = _states(message, kind, _LAST, _row(message, block, keys), "", [line], sides, None)
+    return _Part(sides.frames, block.line, *states)
 
 
 def _euler_part(message: Message, block: MessageBlock, quat: _Part | None) -> _Part:
     """Attitude and rate from angles and their derivatives; without angles those of the quaternion are taken."""
-    from scipy.spatial.transform import Rotation
-
     sides = _sides_of(message, block, "EULER")
     axes = _sequence(message, message.need(block, "EULER_ROT_SEQ"))
     old = message.version == "1.0"
@@ -860,20 +820,18 @@ def _euler_part(message: Message, block: MessageBlock, quat: _Part | None) -> _P
         raise message.bad(block.fields[min(stray)].line, f"{min(stray)} does not belong to the sequence {axes}")
     has_rates = any(key in block.fields for key in rate_keys)
     if not has_rates or any(key in block.fields for key in angle_keys):
-        angles, q = np.radians(_row(message, block, angle_keys)), None
-        q = _from_angles(axes, angles)
+        angles = np.radians(_row(message, block, angle_keys))
+        q = quaternion_from_euler(axes, angles)
     elif quat is not None and quat.q is not None and quat.frames == sides.frames:
         turned = quat.q if sides.ends_in_body else inverse(quat.q)
-        angles, q = Rotation.from_quat(turned, scalar_first=True).as_euler(cast(Any, axes)), None
+        angles, q = euler(turned, axes), None
     else:
         raise message.bad(
             block.line, "the angles are missing, and there is no quaternion for the same frames: add them"
         )
     w = _rate_of_angles(axes, angles, np.radians(_row(message, block, rate_keys))) if has_rates else None
-    if q is not None:
-        return _Part(sides.frames, block.line, *_to_body(sides, q, w))
-    turned = _from_angles(axes, angles)
-    return _Part(sides.frames, block.line, None, _to_body(sides, turned, w)[1])
+    turned, rate = _to_body(sides, quaternion_from_euler(axes, angles), w)
+    return _Part(sides.frames, block.line, None if q is None else turned, rate)
 
 
 def _spin_part(message: Message, block: MessageBlock) -> _Part:
@@ -884,8 +842,7 @@ def _spin_part(message: Message, block: MessageBlock) -> _Part:
     elif any(key in block.fields for key in _NUTATION):
         kind, keys = "SPIN/NUTATION", _SPIN + _NUTATION
     values = _row(message, block, keys)
-    q, w = _states(message, kind, keys, values, "", [block.line], sides, None)
-    return _Part(sides.frames, block.line, *_to_body(sides, q, w))
+    return _Part(sides.frames, block.line, *_states(message, kind, keys, values, "", [block.line], sides, None))
 
 
 def _angvel_part(message: Message, block: MessageBlock, attitude: _Part) -> _Part:

@@ -32,14 +32,7 @@ BLOCK_ROWS = 1 << 16
 """Rows converted at once, so that copies stay small."""
 _MAGIC = b"CDF\x02"
 _DIMENSIONS, _VARIABLES, _ATTRIBUTES, _ABSENT = 10, 11, 12, 0
-_TYPES = {
-    1: np.dtype("i1"),
-    2: np.dtype("S1"),
-    3: np.dtype(">i2"),
-    4: np.dtype(">i4"),
-    5: np.dtype(">f4"),
-    6: np.dtype(">f8"),
-}
+_TYPES = dict(enumerate(map(np.dtype, ("i1", "S1", ">i2", ">i4", ">f4", ">f8")), 1))
 _CHAR, _INT, _DOUBLE = 2, 4, 6
 
 

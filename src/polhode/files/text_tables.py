@@ -134,11 +134,9 @@ def _numbers(
                 f"{where}: {len(cells)} of {width} columns; {cut if lines[k] == last and len(cells) < width else wrong}"
             )
         for j, cell in enumerate(cells):
-            if gaps and cell.lower() in GAPS:
-                out[k, j] = np.nan
-                continue
-            if j not in needed:
-                out[k, j] = float(_plain(cell)) if _is_number(cell) else np.nan
+            is_gap = cell.lower() in GAPS if gaps else False
+            if is_gap or j not in needed:
+                out[k, j] = np.nan if is_gap or not _is_number(cell) else float(_plain(cell))
                 continue
             try:
                 out[k, j] = float(_plain(cell))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import Any, Literal, get_args
 
@@ -20,7 +20,7 @@ from polhode.support.arrays import Floats
 Missing = Literal["raise", "drop"]
 
 AXES = ("x", "y", "z")
-KEYS = ("t", "omega", "attitude", "sigma_omega", "sigma_attitude")
+KEYS = ("t", "omega", "attitude", "sigma_omega", "sigma_attitude", "y", "sigma_y")
 """The names of what a dictionary or a table can have."""
 
 
@@ -38,6 +38,10 @@ class Measurements:
     """Standard deviations of the rates, rad/s, (rows, 3); None: not known, to be estimated."""
     sigma_attitude: Floats | None
     """Standard deviations of the attitudes, as small turns about the body axes, rad, (rows, 3); None: not known."""
+    y: Floats
+    """What a function of the user's should be, (rows, numbers)."""
+    sigma_y: Floats
+    """Its standard deviations, (rows, numbers)."""
 
     @property
     def has_omega(self) -> Any:
@@ -52,14 +56,19 @@ class Measurements:
     @property
     def numbers(self) -> int:
         """How many numbers were measured; an attitude counts as three."""
-        return int(np.count_nonzero(self.has_omega) + 3 * np.count_nonzero(self.has_attitude))
+        seen = np.count_nonzero(self.has_omega) + 3 * np.count_nonzero(self.has_attitude)
+        return int(seen + np.count_nonzero(self.has_y))
+
+    @property
+    def has_y(self) -> Any:
+        """Which numbers of y were measured, (rows, numbers)."""
+        return np.isfinite(self.y)
 
     def until(self, rows: int) -> Measurements:
         """The first rows."""
-        sigma = self.sigma_omega, self.sigma_attitude
-        return Measurements(
-            self.t[:rows], self.omega[:rows], self.quaternion[:rows], *(None if x is None else x[:rows] for x in sigma)
-        )
+        columns = (getattr(self, each.name) for each in fields(self))
+        cut: Any = (None if x is None else x[:rows] for x in columns)
+        return Measurements(*cut)
 
     def with_sigma(self, omega: Floats, attitude: Floats) -> Measurements:
         """The same with standard deviations that are multiples of one, for those that are not known."""
@@ -91,7 +100,7 @@ def measurements(
             raise type(problem)(f"{where}{problem}") from None
     joined = made[0] if len(made) == 1 else _joined(made)
     if not joined.numbers:
-        raise ValueError("the data hold no numbers: neither a rate nor an attitude was measured")
+        raise ValueError("the data hold no numbers: neither a rate nor an attitude was measured, nor y")
     return joined
 
 
@@ -113,12 +122,20 @@ def _joined(sets: list[Measurements]) -> Measurements:
         ]
         return np.concatenate(rows)[order]
 
+    width = max(one.y.shape[1] for one in sets)
+    if any(one.y.shape[1] not in (0, width) for one in sets):
+        raise ValueError("y has different numbers of columns in different sets: observe returns one kind of row")
+
+    def padded(x: Floats) -> Floats:
+        return x if x.shape[1] == width else np.full((len(x), width), np.nan)
+
     return Measurements(
         t[order],
         np.concatenate([one.omega for one in sets])[order],
         np.concatenate([one.quaternion for one in sets])[order],
         of("sigma_omega", 3, "has_omega"),
         of("sigma_attitude", 3, "has_attitude"),
+        *(np.concatenate([padded(getattr(one, name)) for one in sets])[order] for name in ("y", "sigma_y")),
     )
 
 
@@ -137,8 +154,8 @@ def _one(
             "repeated ones; for two sensors give a list of two sets of data"
         )
     omega, q = given.get("omega"), given.get("attitude")
-    if omega is None and q is None:
-        raise ValueError("the data need omega, the rates in body axes, or attitude, or both")
+    if omega is None and q is None and "y" not in given:
+        raise ValueError("the data need omega, the rates in body axes, or attitude, or both, or y with observe=")
     rates = np.full((t.size, 3), np.nan) if omega is None else _rows("omega", omega, t.size, 3, missing)
     turns = np.full((t.size, 4), np.nan) if q is None else _attitudes(q, t.size, missing)
     known = given.get("sigma_omega", sigma_omega), given.get("sigma_attitude", sigma_attitude)
@@ -146,7 +163,22 @@ def _one(
         t, rates, turns,
         None if omega is None else _sigma("sigma_omega", known[0], t.size, np.isfinite(rates)),
         None if q is None else _sigma("sigma_attitude", known[1], t.size, np.isfinite(turns[:, :1])),
+        *_observed(given, t.size, missing),
     )  # fmt: skip
+
+
+def _observed(given: dict[str, Any], rows: int, missing: Missing) -> tuple[Floats, Floats]:
+    """What was observed, and its standard deviations, (rows, numbers)."""
+    if "y" not in given:
+        return np.empty((rows, 0)), np.empty((rows, 0))
+    shape = checks.shape_of("y", given["y"])
+    if len(shape) not in (1, 2) or shape[0] != rows or 0 in shape:
+        raise ValueError(f"y must have the shape ({rows},) or ({rows}, numbers), as t has {rows} times, not {shape}")
+    if "sigma_y" not in given:
+        raise ValueError("y needs sigma_y, its standard deviation: one number, or one for each row")
+    width = shape[1] if len(shape) == 2 else 1
+    y = _rows("y", np.reshape(given["y"], (rows, width)), rows, width, missing)
+    return y, _sigma("sigma_y", given["sigma_y"], rows, np.isfinite(y), width)  # type: ignore[return-value]
 
 
 # --- kinds of data -------------------------------------------------------------------------------------------------
@@ -338,21 +370,24 @@ def _attitudes(value: Any, rows: int, missing: Missing) -> Floats:
     return q
 
 
-def _sigma(name: str, value: Any, rows: int, needed: Any) -> Floats | None:
-    """Standard deviations (rows, 3): one for all, one for each axis or for each row, or all of them."""
+def _sigma(name: str, value: Any, rows: int, needed: Any, width: int = 3) -> Floats | None:
+    """Standard deviations (rows, width): one for all, one for each axis or for each row, or all of them."""
     if value is None:
         return None
     x = checks.floats(name, value, "be a number, a row or an array of numbers")
-    if x.ndim == 1 and x.size == rows and rows != 3:
+    if x.ndim == 1 and x.size == rows and rows != width:
         x = x[:, None]
-    if x.shape not in ((), (3,), (rows, 1), (rows, 3)):
-        raise ValueError(f"{name} must be one number, three, {rows} or ({rows}, 3) of them, not of shape {x.shape}")
-    full = np.array(np.broadcast_to(x, (rows, 3)))
+    if x.shape not in ((), (width,), (rows, 1), (rows, width)):
+        raise ValueError(
+            f"{name} must be one number, {'three' if width == 3 else width}, {rows} or ({rows}, {width}) of them, "
+            f"not of shape {x.shape}"
+        )
+    full = np.array(np.broadcast_to(x, (rows, width)))
     bad = np.argwhere(~((full > 0.0) & np.isfinite(full)) & needed)
     if bad.size:
         row, axis = (int(k) for k in bad[0])
         raise ValueError(
-            f"{name} must be positive and finite, but it is {full[row, axis]:g} in row {row}: leave {name} out to have "
-            "it estimated from the residuals"
+            f"{name} must be positive and finite, but it is {full[row, axis]:g} in row {row}"
+            + ("" if name == "sigma_y" else f": leave {name} out to have it estimated from the residuals")
         )
     return full

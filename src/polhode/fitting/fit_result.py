@@ -72,8 +72,8 @@ class Fit:
     data: Measurements
     """What was fitted, with the standard deviations that were used."""
     residuals: dict[str, Floats]
-    """Data minus fit: "omega" in rad/s, "attitude" as small turns about body axes in rad, each (rows, 3); NaN where
-    nothing was measured."""
+    """Data minus fit: "omega" in rad/s, "attitude" as small turns about body axes in rad, each (rows, 3), and "y" as
+    observed, (rows, numbers); NaN where nothing was measured."""
     chi2: float
     """The sum of the squares of residuals in standard deviations."""
     degrees_of_freedom: int
@@ -92,6 +92,8 @@ class Fit:
     state: Any = None
     """The numbers that the torque carries, at `t0`, if it carries any and they were given."""
     rtol: float = 1e-9
+    p: Floats = field(default_factory=lambda: np.empty(0))
+    """The numbers of the function that was observed."""
     _shadow: Floats = field(default_factory=lambda: np.empty(0))
     """How much of each parameter is undetermined, from 0 to 1."""
     _null: Floats = field(default_factory=lambda: np.empty((0, 0)))
@@ -248,17 +250,19 @@ class Fit:
     def _counted(self) -> str:
         rates = int(np.count_nonzero(self.data.has_omega.any(axis=1)))
         attitudes = int(np.count_nonzero(self.data.has_attitude))
-        counted = [f"{n} {what}" for n, what in ((rates, "rates"), (attitudes, "attitudes")) if n]
+        known = ((rates, "rates"), (attitudes, "attitudes"), (int(self.data.has_y.sum()), "numbers observed"))
+        counted = [f"{n} {what}" for n, what in known if n]
         return " and ".join(counted)
 
     def _quality(self) -> list[str]:
         lines = []
         for what, sigma, unit in (
-            ("omega", self.data.sigma_omega, "rad/s"), ("attitude", self.data.sigma_attitude, "rad")
+            ("omega", self.data.sigma_omega, "rad/s"), ("attitude", self.data.sigma_attitude, "rad"),
+            ("y", self.data.sigma_y, ""),
         ):  # fmt: skip
             if np.isfinite(self.residuals[what]).any() and sigma is not None:
                 how = "estimated from the residuals" if what in self.sigma_estimated else "given"
-                lines.append(f"Standard deviation of {what}: {np.nanmedian(sigma):.3g} {unit}, {how}.")
+                lines.append(f"Standard deviation of {what}: {f'{np.nanmedian(sigma):.3g} {unit}'.strip()}, {how}.")
         if not self.sigma_estimated:
             reduced = "" if self.degrees_of_freedom < 1 else f", {self.reduced_chi2:.3g} each"
             lines.append(f"Chi-square {self.chi2:.4g} for {self.degrees_of_freedom} degrees of freedom{reduced}.")

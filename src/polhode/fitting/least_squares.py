@@ -14,7 +14,7 @@ from polhode.body import Body
 from polhode.fitting.data import Measurements
 from polhode.fitting.determined import Split, split_directions
 from polhode.fitting.parameters import NaturalSizes, Parameters, Trial
-from polhode.fitting.residuals import Residuals, first_steps, split
+from polhode.fitting.residuals import Observe, Residuals, first_steps
 from polhode.fitting.start import moments_of_free_motion, turned_attitudes
 from polhode.fitting.trial_motions import ExactMotions, SteppedMotions
 from polhode.support.arrays import Floats, inverse, product, vector_of
@@ -72,7 +72,8 @@ class BestFit:
     evaluations: int = 0
     spans: list[float] = field(default_factory=list)
     """The ends of the spans that were fitted, one after the other, in s."""
-    of_rates: slice = field(default_factory=lambda: slice(0, 0))
+    places: dict[str, slice] = field(default_factory=dict)
+    """Where the residuals of each kind of data stand."""
 
 
 class SearchEnd(NamedTuple):
@@ -94,6 +95,8 @@ class ParameterSearch:
     loss: str
     loss_scale: float
     grow: bool
+    observe: Observe | None = None
+    prior: Sequence[tuple[int, float, float]] = ()
     _evaluations: int = 0
 
     def __call__(self, starts: Sequence[Trial], bodies: Sequence[Body]) -> BestFit:
@@ -116,7 +119,9 @@ class ParameterSearch:
 
     def _is_good(self, found: BestFit) -> bool:
         """Whether residuals are of the size of noise."""
-        rates, attitudes = found.residuals[found.of_rates], found.residuals[found.of_rates.stop :]
+        rates, attitudes, y = (found.residuals[found.places[name]] for name in ("omega", "attitude", "y"))
+        if y.size and typical(y) > GOOD_MISFIT:
+            return False
         for values, known, sigma, size in (
             (rates, self.data.sigma_omega, found.data.sigma_omega, self.sizes.rate),
             (attitudes, self.data.sigma_attitude, found.data.sigma_attitude, 1.0),
@@ -248,7 +253,7 @@ class ParameterSearch:
             if settled and directions.basis.shape[1] == rank:
                 break
         cost = self._size_of_misfit(work, r) if estimated else self._total(r)
-        return BestFit(trial, data, r, jacobian, directions, cost, made.converged, made.message, of_rates=work.of_rates)
+        return BestFit(trial, data, r, jacobian, directions, cost, made.converged, made.message, places=work.places)
 
     def _split(self, jacobian: Floats, trial: Trial, frozen: Any) -> Split:
         moving = jacobian if frozen is None else np.where(frozen, 0.0, jacobian)
@@ -263,10 +268,10 @@ class ParameterSearch:
 
     def _size_of_misfit(self, work: Residuals, r: Floats) -> float:
         """A size of residuals that does not depend on standard deviations which were made from them."""
-        rates, attitudes = split(work, r)
+        rates, attitudes, y = (r[work.places[name]] for name in ("omega", "attitude", "y"))
         assert work.data.sigma_omega is not None
         assert work.data.sigma_attitude is not None
-        total = 0.0
+        total = typical(y)
         if rates.size:
             total += typical(rates) * float(np.nanmedian(work.data.sigma_omega)) / max(self.sizes.rate, 1e-300)
         if attitudes.size:
@@ -277,7 +282,9 @@ class ParameterSearch:
 
     def _residuals(self, data: Measurements, origin: Trial) -> Residuals:
         steps = first_steps(self.parameters, origin, self.sizes, data.t)
-        return Residuals(data, self.parameters, origin, self.sizes, self.motions, steps)
+        return Residuals(
+            data, self.parameters, origin, self.sizes, self.motions, steps, self.observe, self.prior
+        )  # fmt: skip
 
     def _prior(self, start: Trial) -> Floats:
         """How much is known of x before any data, as standard deviations; infinite where nothing is."""
@@ -343,7 +350,8 @@ class ParameterSearch:
         """The number of rows of the first span."""
         t = self.data.t
         near = int(np.searchsorted(t, t[0] + FIRST_TURN_RAD / max(self.sizes.rate, 1e-300), side="right"))
-        measured = np.cumsum(self.data.has_omega.sum(axis=1) + 3 * self.data.has_attitude)
+        data = self.data
+        measured = np.cumsum(data.has_omega.sum(axis=1) + 3 * data.has_attitude + data.has_y.sum(axis=1))
         each = 2 if self.loss == "linear" else 4  # where there are outliers, one must not be half of the data
         enough = int(np.searchsorted(measured, each * self.parameters.count + 1)) + 1
         return int(min(t.size, max(near, enough, 2)))
@@ -376,7 +384,8 @@ class ParameterSearch:
         self._evaluations += ahead.evaluations
         turns = vector_of(product(inverse(q[:1]), q[1:])) / small
         rates = (w[1:] - w[:1]) / small / max(self.sizes.rate, 1e-300)
-        has_rates, has_turns = self.data.has_omega[:most].any(axis=1), self.data.has_attitude[:most]
+        has_rates = self.data.has_omega[:most].any(axis=1)
+        has_turns = (self.data.has_attitude | self.data.has_y.any(axis=1))[:most]
         spread = np.zeros(most)
         with np.errstate(invalid="ignore"):
             spread[has_rates] = np.sqrt((rates**2).sum(axis=(0, 2)))[has_rates]
@@ -403,7 +412,7 @@ class ParameterSearch:
         rate, angle = (FIRST_SIGMA, FIRST_SIGMA) if known is None else known
         used = (self.parameters.count if fitted is None else fitted) / max(1, r.size)
         free = max(1.0 - used, 1.0 / max(2, r.size))
-        rates, attitudes = split(work, r)
+        rates, attitudes = r[work.places["omega"]], r[work.places["attitude"]]
 
         def factor(values: Floats) -> float:
             if self.loss == "linear" and fitted is not None:
@@ -443,14 +452,16 @@ def typical(r: Floats) -> float:
 
 
 def starts_of(
-    guess: Trial, omegas: Sequence[Floats], parameters: Parameters, *, omega_given: bool, attitude_known: bool
-) -> list[Trial]:
+    guess: Trial, omegas: Sequence[Floats], parameters: Parameters, *, omega_given: bool, attitude_known: bool,
+    observes: bool,
+) -> list[Trial]:  # fmt: skip
     """The starts that the first span decides between."""
     trials = [guess] if omega_given or not parameters.has("omega") else []
     if parameters.has("omega"):
         trials += [replace(guess, omega=omega) for omega in omegas]
     trials = trials or [guess]
-    reads_attitude = guess.torque is not None and bool(guess.torque.depends) and guess.torque.reads_attitude
+    acts = guess.torque is not None and bool(guess.torque.depends)
+    reads_attitude = observes or (acts and guess.torque is not None and guess.torque.reads_attitude)
     if parameters.has("attitude") and not attitude_known and reads_attitude:
         trials += [replace(one, quaternion=q) for one in trials[:1] for q in turned_attitudes()[1:]]
     return trials

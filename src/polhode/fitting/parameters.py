@@ -17,7 +17,7 @@ import numpy as np
 
 from polhode.body import Body
 from polhode.support import checks
-from polhode.support.arrays import Floats, product, to_space, turn_of, vector_of
+from polhode.support.arrays import Floats, lengths, product, to_space, turn_of, vector_of
 from polhode.torques import CustomTorque, SumTorque, Torque
 
 AXES = ("x", "y", "z")
@@ -35,6 +35,12 @@ class Trial:
     torque: Torque | None
     axes_turn: Floats = field(default_factory=lambda: np.array([1.0, 0.0, 0.0, 0.0]))
     """How far the principal axes were turned from those of the guess, as a quaternion."""
+    p: Floats = field(default_factory=lambda: np.empty(0))
+    """The numbers of the function that is observed."""
+    bias: Floats = field(default_factory=lambda: np.zeros(3))
+    """What a gyro adds to the rates, after it scaled them."""
+    scale: Floats = field(default_factory=lambda: np.zeros(3))
+    """By what fraction it shows too much."""
 
 
 @dataclass(frozen=True)
@@ -49,6 +55,11 @@ class NaturalSizes:
 
 Changed = Callable[[Trial, Floats], Trial]
 Read = Callable[[Trial], Floats]
+
+
+Change = dict[str, Floats]
+"""Derivatives by x of "inertia", the elements in the order of `PAIRS`, of "omega", and of "attitude", as a vector in
+space axes: a column for each x."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -67,6 +78,8 @@ class Block:
     """The parameters in their units."""
     slopes: Read
     """The derivatives of the values by x, at x = 0: a matrix."""
+    tangent: Callable[[Trial, Floats], "Change"] | None = None
+    """What changes by x, from an origin, at x; None: that is left to differences."""
 
     @property
     def size(self) -> int:
@@ -74,15 +87,29 @@ class Block:
         return len(self.names)
 
     @property
+    def moves_nothing(self) -> bool:
+        """Whether these are numbers of what observes the motion, and not of the motion."""
+        return self.kind in ("p", "gyro.bias", "gyro.scale")
+
+    @property
     def is_inertia(self) -> bool:
         """Whether these are moments or elements of the tensor."""
         return self.kind in ("moments", "ratios", "inertia")
 
 
-def _named(kind: str, unit: str, moved: Changed, values: Read, scale: Callable[[NaturalSizes], float]) -> Block:
+def _named(
+    kind: str, unit: str, moved: Changed, values: Read, scale: Callable[[NaturalSizes], float],
+    tangent: Callable[[Trial, Floats], Change] | None = None,
+) -> Block:  # fmt: skip
     """A vector with one component for each body or space axis, to which x is added."""
     names = tuple(f"{kind}_{k}" for k in AXES)
-    return Block(kind, names, unit, lambda _, sizes: np.full(3, scale(sizes)), moved, values, lambda _: np.eye(3))
+    return Block(
+        kind, names, unit, lambda _, sizes: np.full(3, scale(sizes)), moved, values, lambda _: np.eye(3), tangent
+    )
+
+
+def _elements(tensor: Floats) -> list[float]:
+    return [tensor[i, j] for i, j in PAIRS]
 
 
 def _moments(guess: Body, *, ratios: bool = False) -> Block:
@@ -100,9 +127,14 @@ def _moments(guess: Body, *, ratios: bool = False) -> Block:
         found = moments(trial)
         return found[:2] / found[2] if ratios else found
 
+    def tangent(origin: Trial, x: Floats) -> Change:
+        found = moments(origin)[:count] * np.exp(x)
+        return {"inertia": np.array([_elements(np.outer(v, v) * m) for v, m in zip(axes.T, found, strict=False)]).T}
+
     a, b, c = (f"I_{k}" for k in (AXES if guess.aligned else "123"))
     kind, names, unit = ("ratios", (f"{a}/{c}", f"{b}/{c}"), "1") if ratios else ("moments", (a, b, c), "kg m2")
-    return Block(kind, names, unit, lambda *_: np.ones(count), moved, values, lambda trial: np.diag(values(trial)))
+    slopes: Read = lambda trial: np.diag(values(trial))  # noqa: E731
+    return Block(kind, names, unit, lambda *_: np.ones(count), moved, values, slopes, tangent)
 
 
 def _inertia() -> Block:
@@ -116,16 +148,19 @@ def _inertia() -> Block:
         L = root(trial.body)
         return replace(trial, body=_like(trial.body, L @ (axes * np.exp(power)) @ axes.T @ L))
 
-    def elements(tensor: Floats) -> list[float]:
-        return [tensor[i, j] for i, j in PAIRS]
-
-    def slopes(trial: Trial) -> Floats:
-        L = root(trial.body)
-        return np.array([elements(L @ _symmetric(x) @ L) for x in np.eye(6)]).T
+    def tangent(origin: Trial, x: Floats) -> Change:
+        # The derivative of exp(S) along E is V (D * V^T E V) V^T with divided differences D of the exponential.
+        power, axes = np.linalg.eigh(_symmetric(x))
+        half = (power[:, None] - power) / 2.0
+        small = np.abs(half) < 1e-4
+        quotient = np.where(small, 1.0 + half * half / 6.0, np.sinh(half) / np.where(small, 1.0, half))
+        D, L = np.exp((power[:, None] + power) / 2.0) * quotient, root(origin.body) @ axes
+        return {"inertia": np.array([_elements(L @ (D * (axes.T @ _symmetric(e) @ axes)) @ L.T) for e in np.eye(6)]).T}
 
     names = tuple(f"I_{AXES[i]}{AXES[j]}" for i, j in PAIRS)
-    values = lambda trial: np.array(elements(trial.body.tensor))  # noqa: E731
-    return Block("inertia", names, "kg m2", lambda *_: np.ones(6), moved, values, slopes)
+    values = lambda trial: np.array(_elements(trial.body.tensor))  # noqa: E731
+    slopes: Read = lambda trial: tangent(trial, np.zeros(6))["inertia"]  # noqa: E731
+    return Block("inertia", names, "kg m2", lambda *_: np.ones(6), moved, values, slopes, tangent)
 
 
 def _with_turned_axes(trial: Trial, x: Floats) -> Trial:
@@ -134,6 +169,35 @@ def _with_turned_axes(trial: Trial, x: Floats) -> Trial:
     matrix = np.array([to_space(turn[None, :], axis[None, :])[0] for axis in np.eye(3)]).T
     body = _like(trial.body, matrix @ trial.body.tensor @ matrix.T)
     return replace(trial, body=body, axes_turn=product(turn, trial.axes_turn))
+
+
+def _of_gyro(name: str, unit: str, size: Callable[[NaturalSizes], float]) -> Callable[[Body], Block]:
+    def moved(trial: Trial, x: Floats) -> Trial:
+        return replace(trial, **{name: getattr(trial, name) + x})
+
+    return lambda _: _named(f"gyro.{name}", unit, moved, lambda trial: getattr(trial, name), size, lambda *_: {})
+
+
+def _observers(name: str, p: Floats) -> Block:
+    """All numbers of the function that is observed, or one of them."""
+    match = re.fullmatch(r"p(?:\[(\d+)\])?", name)
+    if match is None or p.size == 0 or int(match[1] or 0) >= p.size:
+        raise ValueError(
+            f"{name!r} is to be fitted, but observe has {p.size} numbers: give a guess of all of them as p="
+        )
+    chosen = [int(match[1])] if match[1] else list(range(p.size))
+
+    def moved(trial: Trial, x: Floats) -> Trial:
+        numbers = trial.p.copy()
+        numbers[chosen] += x
+        return replace(trial, p=numbers)
+
+    def scales(origin: Trial, _: NaturalSizes) -> Floats:
+        sizes = np.abs(origin.p[chosen])
+        return np.where(sizes > 0.0, sizes, math.nan)
+
+    names, slopes = tuple(f"p[{k}]" for k in chosen), lambda _: np.eye(len(chosen))
+    return Block("p", names, "", scales, moved, lambda trial: trial.p[chosen], slopes, lambda *_: {})
 
 
 PLAIN: dict[str, Callable[[Body], Block]] = {
@@ -147,13 +211,16 @@ PLAIN: dict[str, Callable[[Body], Block]] = {
     ),
     "omega": lambda _: _named(
         "omega", "rad s-1", lambda trial, x: replace(trial, omega=trial.omega + x),
-        lambda trial: np.array(trial.omega), lambda sizes: sizes.rate,
+        lambda trial: np.array(trial.omega), lambda sizes: sizes.rate, lambda *_: {"omega": np.eye(3)},
     ),
     # Small turns about the space axes: from the attitude itself, so that the values are zero.
     "attitude": lambda _: _named(
         "attitude", "rad", lambda trial, x: replace(trial, quaternion=product(turn_of(x), trial.quaternion)),
         lambda trial: np.zeros(3), lambda _: 1.0,
+        lambda _, x: {"attitude": np.asarray(np.linalg.inv(with_turned(np.tile(-x, (3, 1)), np.eye(3)).T))},
     ),
+    "gyro.bias": _of_gyro("bias", "rad s-1", lambda sizes: sizes.rate),
+    "gyro.scale": _of_gyro("scale", "1", lambda _: 1.0),
 }  # fmt: skip
 """The parameters that need no torque, by their names."""
 
@@ -196,6 +263,9 @@ def _torque_numbers(name: str, part: int | None, which: str, places: tuple[int, 
     return Block("torque", names, "", scales, moved, lambda trial: flat(trial.torque)[chosen], slopes)
 
 
+NONE: Floats = np.empty(0)
+
+
 @dataclass(frozen=True, eq=False)
 class Parameters:
     """All free parameters of a fit, in the order in which they were named."""
@@ -236,6 +306,16 @@ class Parameters:
                 trial = block.moved(trial, x[place])
         return trial
 
+    def tangent(self, origin: Trial, x: Floats) -> Change | None:
+        """What changes by x, at x; None: some of these parameters leave that to differences."""
+        made = {"inertia": np.zeros((6, x.size)), "omega": np.zeros((3, x.size)), "attitude": np.zeros((3, x.size))}
+        for block, place in self.slices():
+            if block.tangent is None:
+                return None
+            for name, change in block.tangent(origin, x[place]).items():
+                made[name][:, place] = change
+        return made
+
     def scales(self, origin: Trial, sizes: NaturalSizes) -> Floats:
         """The natural sizes of all x; NaN where they are not known."""
         return np.concatenate([block.scales(origin, sizes) for block in self.blocks])
@@ -252,7 +332,7 @@ class Parameters:
         return made
 
 
-def parameters(free: Any, body: Body, torque: Torque | None) -> Parameters:
+def parameters(free: Any, body: Body, torque: Torque | None, p: Floats = NONE) -> Parameters:
     """The parameters that the user's names mean."""
     names = [free] if isinstance(free, str) else list(free)
     if not names:
@@ -264,6 +344,9 @@ def parameters(free: Any, body: Body, torque: Torque | None) -> Parameters:
             raise TypeError(f"free must hold names such as 'moments', not {name!r}")
         if name.startswith("torque"):
             blocks += _of_torque(name, torque)
+            continue
+        if name.partition("[")[0] == "p":
+            blocks.append(_observers(name, p))
             continue
         if name not in PLAIN:
             checks.choice("parameter to fit", name, [*PLAIN, *_torque_names(torque)])
@@ -361,6 +444,16 @@ def _of_torque(name: str, torque: Torque | None) -> list[Block]:
     if places and places[0] >= count:
         raise ValueError(f"{name!r} is to be fitted, but {stem} has only {count} numbers, counted from 0")
     return [_torque_numbers(name, part, field, places, torque)]
+
+
+def with_turned(v: Floats, change: Floats) -> Floats:
+    """The change J_r(v)^-1 of the vector v of a turn by a small turn after it, in its own axes. [sola2018]"""
+    angle = lengths(v)[..., None]
+    with np.errstate(invalid="ignore", divide="ignore"):
+        series = 1.0 / 12.0 + angle * angle / 720.0
+        factor = np.where(angle > 1e-2, (1.0 - 0.5 * angle / np.tan(0.5 * angle)) / (angle * angle), series)
+    once = np.cross(v, change)
+    return np.asarray(change + 0.5 * once + factor * np.cross(v, once))
 
 
 def _like(guess: Body, tensor: Floats) -> Body:

@@ -2,14 +2,15 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 
 from polhode.fitting.data import Measurements
-from polhode.fitting.parameters import NaturalSizes, Parameters, Trial
-from polhode.fitting.trial_motions import Motion
-from polhode.support.arrays import Floats, inverse, lengths, product, vector_of
+from polhode.fitting.parameters import Change, NaturalSizes, Parameters, Trial, with_turned
+from polhode.fitting.trial_motions import ExactMotions, Motion, SteppedMotions
+from polhode.support.arrays import Floats, inverse, lengths, product, to_space, turn_of, vector_of
 
 CHANGE = 1e-5
 """Differences are taken over changes of this size, of attitudes in rad and of rates relative to the largest: they err
@@ -20,7 +21,9 @@ MOST_ROUNDS = 8
 """How often steps of differences are chosen anew."""
 LARGEST_STEP = 0.5
 """The largest step of a difference, in natural sizes: what changes nothing over it is taken to have no influence."""
-Motions = Callable[[Sequence[Trial], Floats], Motion]
+
+
+Observe = Callable[[Floats, Any, Floats, Floats], Any]
 
 
 @dataclass(eq=False)
@@ -32,9 +35,13 @@ class Residuals:
     parameters: Parameters
     origin: Trial
     sizes: NaturalSizes
-    motions: Motions
+    motions: ExactMotions | SteppedMotions
     steps: Floats
     """The steps of the differences, which are adapted as they are used."""
+    observe: Observe | None = None
+    """The function of times, attitudes, rates and numbers that should be y."""
+    prior: Sequence[tuple[int, float, float]] = ()
+    """What was known before: the number of a parameter, its value and its standard deviation."""
     evaluations: int = field(default=0)
     """How many motions were computed."""
 
@@ -48,22 +55,31 @@ class Residuals:
         self._seen = np.flatnonzero(data.has_attitude)
         self._measured = inverse(data.quaternion[self._seen])
         self._sigma = data.sigma_attitude[self._seen]
+        self._watched = np.flatnonzero(data.has_y.any(axis=1))
+        self._y, self._sigma_y = data.y[self._watched], data.sigma_y[self._watched]
+        self._turned = np.union1d(self._seen, self._watched)
+        """The rows in which the attitude matters."""
+
+    @cached_property
+    def places(self) -> dict[str, slice]:
+        """Where the residuals of rates, attitudes, y and what was known before stand."""
+        rates, turns = int(np.count_nonzero(self._rates)), 3 * self._seen.size
+        counts = {"omega": rates, "attitude": turns, "y": int(self.data.has_y.sum()), "prior": len(self.prior)}
+        ends = np.cumsum([0, *counts.values()]).tolist()
+        return {name: slice(*ends[k : k + 2]) for k, name in enumerate(counts)}
 
     @property
     def count(self) -> int:
         """The number of residuals."""
-        return int(np.count_nonzero(self._rates)) + 3 * self._seen.size
-
-    @property
-    def of_rates(self) -> slice:
-        """Where those of the rates stand; those of the attitudes follow."""
-        return slice(0, int(np.count_nonzero(self._rates)))
+        return int(self.places["prior"].stop)
 
     def moved(self, xs: Sequence[Floats]) -> Motion:
         """The motions with these parameters, with a row for each row of the data."""
-        trials = [self._trial(x) for x in xs]
+        return self._motions_of([self._trial(x) for x in xs])
+
+    def _motions_of(self, trials: Sequence[Trial | None]) -> Motion:
         good = [k for k, trial in enumerate(trials) if trial is not None]
-        q, w = np.full((len(xs), self._rows.size, 4), np.nan), np.full((len(xs), self._rows.size, 3), np.nan)
+        q, w = np.full((len(trials), self._rows.size, 4), np.nan), np.full((len(trials), self._rows.size, 3), np.nan)
         if good:
             self.evaluations += len(good)
             turns, rates = self.motions([trials[k] for k in good], self._times)  # type: ignore[misc]
@@ -79,45 +95,120 @@ class Residuals:
 
     def __call__(self, x: Floats) -> Floats:
         """The residuals, model minus data, in standard deviations; NaN if there is no such motion."""
-        q, w = self.moved([x])
-        return self._compared(q[0], w[0])
+        trial = self._trial(x)
+        (q,), (w,) = self._motions_of([trial])
+        if trial is None or not np.isfinite(w[0]).all():
+            return np.full(self.count, np.nan)
+        rates = (w * (1.0 + trial.scale) + trial.bias - self.data.omega) / self._sigma_omega
+        parts = [rates[self._rates], (self._apart(q) / self._sigma).reshape(-1)]
+        if self._watched.size:
+            seen = (self._observed(trial, q[self._watched], w[self._watched]) - self._y) / self._sigma_y
+            parts.append(seen[np.isfinite(self._y)])
+        return np.concatenate([*parts, self._from_prior(trial)])
 
-    def _compared(self, q: Floats, w: Floats) -> Floats:
-        rates = (w - self.data.omega) / self._sigma_omega
-        return np.concatenate([rates[self._rates], (self._apart(q) / self._sigma).reshape(-1)])
+    def _observed(self, trial: Trial, q: Floats, w: Floats) -> Floats:
+        """What the user's function makes of a motion, at the rows with y."""
+        assert self.observe is not None
+        return observed(self.observe, self.data.t[self._watched], q, w, trial.p, self._y.shape[1])
+
+    def _from_prior(self, trial: Trial) -> Floats:
+        values = self.parameters.values(trial) if self.prior else np.empty(0)
+        return np.array([(values[k] - mean) / sd for k, mean, sd in self.prior])
 
     def _apart(self, q: Floats) -> Floats:
         """The turns from measured attitudes to those of a motion, about the body axes of the latter."""
         return vector_of(product(self._measured, q[self._seen]))
 
     def jacobian(self, x: Floats) -> Floats:
-        """The derivatives of the residuals: central differences, all motions in one call."""
+        """The derivatives of the residuals: of free motions in closed form, else central differences in one call."""
+        trial = self._trial(x)
+        tangent = self.parameters.tangent(self.origin, x) if isinstance(self.motions, ExactMotions) else None
+        found = None if trial is None else self._differences(x) if tangent is None else self._exact(trial, tangent)
+        if trial is None or found is None:
+            return np.zeros((self.count, x.size))
+        q, w, turns, rates = found
+        scaled = rates * (1.0 + trial.scale)[:, None]
+        for block, place in self.parameters.slices():
+            if block.kind == "gyro.bias":
+                scaled[:, :, place] = np.eye(3)
+            elif block.kind == "gyro.scale":
+                scaled[:, :, place] = w[..., None] * np.eye(3)
+        made = [(scaled / self._sigma_omega[..., None])[self._rates]]
+        if self._seen.size:
+            own = np.swapaxes(turns[np.searchsorted(self._turned, self._seen)], 1, 2)
+            apart = np.swapaxes(with_turned(self._apart(q)[:, None], own), 1, 2)
+            made.append((apart / self._sigma[..., None]).reshape(-1, x.size))
+        if self._watched.size:
+            own = turns[np.searchsorted(self._turned, self._watched)]
+            slopes = self._slopes_of_observed(trial, q[self._watched], w[self._watched], own, rates[self._watched])
+            made.append((slopes / self._sigma_y[..., None])[np.isfinite(self._y)])
+        if self.prior:
+            steps = CHANGE * np.nan_to_num(self.parameters.scales(self.origin, self.sizes), nan=1.0)
+            ends = [
+                self._from_prior(self.parameters.at(self.origin, x + s * e)) for e in np.diag(steps) for s in (1, -1)
+            ]
+            made.append(((np.array(ends[::2]) - np.array(ends[1::2])) / (2.0 * steps[:, None])).T)
+        whole = np.concatenate(made)
+        whole[:, ~np.isfinite(whole).all(axis=0)] = 0.0
+        return whole
+
+    def _slopes_of_observed(self, trial: Trial, q: Floats, w: Floats, turns: Floats, rates: Floats) -> Floats:
+        """The derivatives of y, (rows, numbers, parameters): by differences of the user's function, not of motions."""
+
+        def between(step: float, change: Callable[[float], tuple[Trial, Floats, Floats]]) -> Floats:
+            return (self._observed(*change(step)) - self._observed(*change(-step))) / (2.0 * step)
+
+        pace = CHANGE * (self.sizes.rate or 1.0)
+        by_turn = [between(CHANGE, lambda h, e=e: (trial, product(q, turn_of(h * e)), w)) for e in np.eye(3)]  # type: ignore[misc]
+        by_rate = [between(pace, lambda h, e=e: (trial, q, w + h * e)) for e in np.eye(3)]  # type: ignore[misc]
+        made = np.einsum("krm,rkn->rmn", by_turn, turns) + np.einsum("krm,rkn->rmn", by_rate, rates)
+        for block, place in self.parameters.slices():
+            for k in range(place.start, place.stop) if block.kind == "p" else ():
+                e = np.zeros(block.size)
+                e[k - place.start] = 1.0
+                size = block.scales(trial, self.sizes)[k - place.start]
+                step = CHANGE * (float(size) if np.isfinite(size) else 1.0)
+                made[..., k] = between(step, lambda h, e=e, b=block: (b.moved(trial, h * e), q, w))  # type: ignore[misc]
+        return np.asarray(made)
+
+    def _exact(self, trial: Trial, tangent: Change) -> tuple[Floats, Floats, Floats, Floats] | None:
+        """Attitudes and rates, and how they change: turns in body axes, where attitudes matter, and rates."""
+        assert isinstance(self.motions, ExactMotions)
+        if (found := self.motions.derivatives(trial, tangent, self._times)) is None:
+            return None
+        self.evaluations += 1
+        q, w, J = (values[self._rows] for values in found)
+        turns = np.swapaxes(J[self._turned, :3], 1, 2)
+        back = np.broadcast_to(inverse(q[self._turned])[:, None], (*turns.shape[:2], 4))
+        turns = to_space(back.reshape(-1, 4), turns.reshape(-1, 3)).reshape(turns.shape)
+        return q, w, np.swapaxes(turns, 1, 2), J[:, 3:]
+
+    def _differences(self, x: Floats) -> tuple[Floats, Floats, Floats, Floats] | None:
+        """The same by central differences, all motions in one call."""
         n = x.size
-        made = np.full((self.count, n), np.nan)
-        left = list(range(n))
+        turned, rated = np.zeros((self._turned.size, 3, n)), np.zeros((self._rows.size, 3, n))
+        still = [place for block, place in self.parameters.slices() if block.moves_nothing]
+        left = [k for k in range(n) if not any(place.start <= k < place.stop for place in still)]
+        q, w = self.moved([x])
         for _ in range(MOST_ROUNDS):
             if not left:
                 break
             shifts = [sign * self.steps[k] * np.eye(n)[k] for k in left for sign in (1.0, -1.0)]
             q, w = self.moved([x, *(x + shift for shift in shifts)])
             if not np.isfinite(w[0]).all():
-                break
-            apart = self._apart(q[0])
+                return None
             again = []
             for place, k in enumerate(left):
                 ahead, behind = 1 + 2 * place, 2 + 2 * place
                 rates = w[ahead] - w[behind]
-                turns = vector_of(product(inverse(q[behind][self._seen]), q[ahead][self._seen]))
+                turns = vector_of(product(inverse(q[behind][self._turned]), q[ahead][self._turned]))
                 change = self._change(rates, turns)
                 if not CHANGE_RANGE[0] < change < CHANGE_RANGE[1] and self._adapt(k, change):
                     again.append(k)
                     continue
-                scaled = rates / self._sigma_omega
-                seen = with_turned(apart, turns) / self._sigma
-                made[:, k] = np.concatenate([scaled[self._rates], seen.reshape(-1)]) / (2.0 * self.steps[k])
+                turned[..., k], rated[..., k] = turns / (2.0 * self.steps[k]), rates / (2.0 * self.steps[k])
             left = again
-        made[:, np.isnan(made).any(axis=0)] = 0.0
-        return made
+        return q[0], w[0], turned, rated
 
     def _change(self, rates: Floats, turns: Floats) -> float:
         """The size of a difference of motions; NaN if one of the two does not exist."""
@@ -148,17 +239,14 @@ def first_steps(parameters: Parameters, origin: Trial, sizes: NaturalSizes, t: F
     return np.asarray(np.where(np.isfinite(scales), scales, 1e-3) * CHANGE / turned)
 
 
-def split(residuals: Residuals, values: Any) -> tuple[Floats, Floats]:
-    """The residuals of the rates and those of the attitudes."""
-    place = residuals.of_rates
-    return values[place], values[place.stop :]
+def observed(observe: Observe, t: Floats, q: Floats, w: Floats, p: Floats, width: int) -> Floats:
+    """What a function of the user's returns, (rows, width)."""
+    from scipy.spatial.transform import Rotation
 
-
-def with_turned(v: Floats, change: Floats) -> Floats:
-    """The change J_r(v)^-1 of the vector v of a turn by a small turn after it, in its own axes. [sola2018]"""
-    angle = lengths(v)[..., None]
-    with np.errstate(invalid="ignore", divide="ignore"):
-        series = 1.0 / 12.0 + angle * angle / 720.0
-        factor = np.where(angle > 1e-2, (1.0 - 0.5 * angle / np.tan(0.5 * angle)) / (angle * angle), series)
-    once = np.cross(v, change)
-    return np.asarray(change + 0.5 * once + factor * np.cross(v, once))
+    values = np.asarray(observe(t, Rotation.from_quat(q, scalar_first=True), w, p), dtype=np.float64)
+    if values.shape != (t.size, width) and (values.shape != (t.size,) or width != 1):
+        raise TypeError(
+            f"observe returned an array of the shape {values.shape} for {t.size} times, and the data have "
+            f"({t.size}, {width}): it gets arrays with a row for each time, and returns one"
+        )
+    return values.reshape(t.size, width)

@@ -9,8 +9,9 @@ import numpy as np
 from polhode.api.prepare import Prepared, prepare
 from polhode.api.simulate import simulate
 from polhode.body import Body
-from polhode.fitting.parameters import Parameters, Trial
+from polhode.fitting.parameters import Change, Parameters, Trial
 from polhode.free.free_motion import FreeMotion, has_closed_form
+from polhode.free.jacobian_motion import derivatives_along
 from polhode.methods import Method
 from polhode.run.integration import SimulationFailed
 from polhode.solution import Solution
@@ -41,6 +42,15 @@ class ExactMotions:
         except ValueError:  # moments or rates beyond the range of floats
             return _nowhere(len(trials), t)
         return found.quaternion, found.omega
+
+    def derivatives(self, trial: Trial, change: Change, t: Floats) -> tuple[Floats, Floats, Floats] | None:
+        """Attitudes and rates, and how they change, attitudes by vectors in space axes: (times, 6, parameters)."""
+        try:
+            motion = FreeMotion(trial.body, trial.omega, trial.quaternion, t0=float(t[0]))
+            state = motion.at_checked(t)
+            return state.quaternion, state.omega, derivatives_along(motion, t, **change)
+        except ValueError:  # moments or rates beyond the range of floats
+            return None
 
 
 class SteppedMotions:

@@ -184,13 +184,13 @@ class FreeMotion(Turning):
 
     @classmethod
     def from_periods(
-        cls, ratios: Any, P_psi: Any, P_phi: Any, mode: str, *, reference: Axis = "long", phi: float = 0.0,
-        psi: float | None = None, direction: Any = (0.0, 0.0, 1.0), t0: float = 0.0,
+        cls, ratios: Any, P_psi: Any, P_phi: Any, mode: str | Sequence[str], *, reference: Axis = "long",
+        phi: Any = 0.0, psi: Any = None, direction: Any = (0.0, 0.0, 1.0), t0: float = 0.0,
     ) -> FreeMotion:  # fmt: skip
         """The motion of a tumbling body with two observed periods.
 
         Energy and momentum follow from the periods and the ratios of the moments. For many motions at once, give rows
-        of ratios, or rows of periods, or both.  [kaasalainen2001]
+        of ratios, periods, modes, angles or directions, or of several of them.  [kaasalainen2001]
 
         Parameters
         ----------

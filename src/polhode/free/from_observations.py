@@ -140,7 +140,7 @@ def _made(
     rows = np.broadcast_to(momentum, (count, 3))
     omega = np.empty((count, 3))
     for n in range(count):
-        one, axis = (bodies[n], k[n]) if len(bodies) > 1 else (bodies[0], k[0])
+        one, axis = bodies[n if len(bodies) > 1 else 0], k[n if len(k) > 1 else 0]
         principal = np.empty(3)
         principal[list(_cyclic(axis))] = rows[n]
         omega[n] = one.axes @ (principal / one.moments)
@@ -174,13 +174,26 @@ def from_periods(
     direction: Any, t0: float,
 ) -> FreeMotion:  # fmt: skip
     """The motion of `FreeMotion.from_periods`."""
-    circled = MODES[checks.choice("mode", mode, MODES)]
+    modes = [mode] if isinstance(mode, str) else list(mode)
+    circled = [MODES[checks.choice("mode", one, MODES)] for one in modes]
     wanted: Any = checks.choice("reference axis", reference, ("long", "short"))
     bodies, single = _bodies(ratios)
     periods = {"P_psi": _positive("P_psi", P_psi), "P_phi": _positive("P_phi", P_phi)}
-    shape = _common({"ratios": () if single else (len(bodies),), **{n: x.shape for n, x in periods.items()}})
+    angles = {n: _row(n, x, "be an angle") for n, x in (("phi", phi), ("psi", psi)) if x is not None}
+    aim = np.array(checks.floats("direction", direction, "be a direction"))
+    if aim.ndim == 2:
+        aim = np.array([checks.direction(f"direction[{n}]", one) for n, one in enumerate(aim)]).reshape(-1, 3)
+    else:
+        aim = np.array(checks.direction("direction", direction))
+    shape = _common({
+        "ratios": () if single else (len(bodies),), "mode": () if isinstance(mode, str) else (len(modes),),
+        **{n: x.shape for n, x in (periods | angles).items()}, "direction": aim.shape[:-1],
+    })  # fmt: skip
     count = shape[0] if shape else 1
-    rows = [_axes_of(one, circled) for one in (bodies if len(bodies) > 1 else bodies * count)]
+    circled = circled if len(circled) > 1 else circled * count
+    rows = [
+        _axes_of(one, axis) for one, axis in zip(bodies if len(bodies) > 1 else bodies * count, circled, strict=True)
+    ]
     moments, axes = np.array([m for m, _ in rows]), [a for _, a in rows]
     along_psi, along_phi = (np.broadcast_to(x, (count,)) for x in periods.values())
     ratio = along_psi / along_phi
@@ -188,27 +201,29 @@ def from_periods(
     c, s = _components(tangent)
     plain = kind([Body(m, allow_unphysical=True) for m in moments], _rates(moments, c, s))
     G = np.atleast_1d(plain.period) / along_psi  # of motions with the momentum 1
-    aim = np.array(checks.direction("direction", direction))
-    turned, k, momenta = checks.number("phi", phi), [], np.empty((count, 3))
-    attitudes = np.empty((count, 4))
+    turned = np.broadcast_to(angles["phi"], (count,)).tolist()
+    about = np.broadcast_to(angles["psi"], (count,)).tolist() if "psi" in angles else [None] * count
+    k, momenta, started = [], np.empty((count, 3)), np.empty((count, 3))
+    relabelled = np.empty((count, 4))
     for n in range(count):
         one = bodies[n] if len(bodies) > 1 else bodies[0]
-        reference_axis = axes[n][0] if wanted == circled else axes[n][2]
+        reference_axis = axes[n][0] if wanted == circled[n] else axes[n][2]
         k.append(reference_axis)
-        m, about = _phase(moments[n], axes[n], reference_axis, float(c[n]), float(s[n]), psi)
+        m, spin = _phase(moments[n], axes[n], reference_axis, float(c[n]), float(s[n]), about[n])
         momenta[n] = G[n] * np.array(m)
-        q = quaternion_from_euler("ZXZ", [turned, math.atan2(math.hypot(m[0], m[1]), m[2]), about])
-        back = inverse(_relabelling(one, reference_axis))
-        attitudes[n] = product(_frame(aim), q, back)
-    made = _made(kind, bodies, k if len(bodies) > 1 else k[:1], momenta, attitudes, shape, t0)
+        started[n] = turned[n], math.atan2(math.hypot(m[0], m[1]), m[2]), spin
+        relabelled[n] = _relabelling(one, reference_axis)
+    attitudes = product(_frame(aim), quaternion_from_euler("ZXZ", started), inverse(relabelled))
+    made = _made(kind, bodies, k, momenta, attitudes, shape, t0)
     found = made.observed_periods(wanted)
     for name, asked, got in (("P_psi", along_psi, found.psi), ("P_phi", along_phi, found.phi)):
         off = np.abs(np.atleast_1d(got) / asked - 1.0)
         if not (off < PERIOD_TOLERANCE).all():
             bad = int(np.argmax(~(off < PERIOD_TOLERANCE)))
             raise ValueError(
-                f"the motion is so near the separatrix that no state at psi = {psi} has {name} = {asked[bad]:g}: its "
-                "last digits decide on the period. Leave psi out, and the motion starts where it can be stated"
+                f"the motion is so near the separatrix that no state at psi = {about[bad]} has {name} = "
+                f"{asked[bad]:g}: its last digits decide on the period. "
+                "Leave psi out, and the motion starts where it can be stated"
             )
     return made
 
@@ -236,13 +251,18 @@ def _bodies(ratios: Any) -> tuple[list[Body], bool]:
 
 def _positive(name: str, value: Any) -> Floats:
     """A period, or one for each motion."""
-    given = checks.floats(name, value, "be a period")
-    if given.ndim > 1 or given.size == 0:
-        raise ValueError(f"{name} must be a number, or a row of them, not of shape {given.shape}")
-    given = checks.array(name, given, given.shape)
+    given = _row(name, value, "be a period")
     if not (given > 0.0).all():
         raise ValueError(f"{name} must be positive, not {float(given.min()):g}")
     return given
+
+
+def _row(name: str, value: Any, what: str) -> Floats:
+    """A finite number, or one for each motion."""
+    given = checks.floats(name, value, what)
+    if given.ndim > 1 or given.size == 0:
+        raise ValueError(f"{name} must be a number, or a row of them, not of shape {given.shape}")
+    return checks.array(name, given, given.shape)
 
 
 def _axes_of(body: Body, circled: str) -> tuple[Floats, tuple[int, int, int]]:
@@ -273,7 +293,7 @@ def _rates(moments: Floats, c: Floats, s: Floats) -> Floats:
     return np.stack([c / moments[:, 0], s / moments[:, 1], np.zeros(len(c))], axis=1)
 
 
-def _solved(kind: type[FreeMotion], moments: Floats, ratio: Floats, reference: Any, circled: str) -> Floats:
+def _solved(kind: type[FreeMotion], moments: Floats, ratio: Floats, reference: Any, circled: list[str]) -> Floats:
     """The component of the momentum along the circled axis over that along the intermediate one.
 
     P_psi / P_phi grows all the way from small oscillations about the circled axis to the separatrix, where it is
@@ -290,8 +310,8 @@ def _solved(kind: type[FreeMotion], moments: Floats, ratio: Floats, reference: A
         bad = int(np.argmax(~(ratio > least)))
         of = f" of motion {bad}" if len(moments) > 1 else ""
         raise ValueError(
-            f"P_psi / P_phi{of} is {ratio[bad]:.6g}, but a body with these moments has motions in {circled}-axis mode "
-            f"only where it is greater than {least[bad]:.6g}, if the reference axis is the {reference} one"
+            f"P_psi / P_phi{of} is {ratio[bad]:.6g}, but a body with these moments has motions in {circled[bad]}-axis "
+            f"mode only where it is greater than {least[bad]:.6g}, if the reference axis is the {reference} one"
         )
     low, high = np.full(len(ratio), LEAST_LOGARITHM), np.full(len(ratio), GREATEST_LOGARITHM)
     greatest = seen(*_components(np.exp(low)))
@@ -309,7 +329,9 @@ def _solved(kind: type[FreeMotion], moments: Floats, ratio: Floats, reference: A
     return tangent
 
 
-def _phase(moments: Floats, axes: tuple[int, int, int], k: int, c: float, s: float, psi: Any) -> tuple[Vec3, float]:
+def _phase(
+    moments: Floats, axes: tuple[int, int, int], k: int, c: float, s: float, about: float | None
+) -> tuple[Vec3, float]:
     """The momentum at the start on the axes (i, j, k), and psi.
 
     c and s are the components along the circled and the intermediate axis when there is no other. Without psi the
@@ -319,11 +341,10 @@ def _phase(moments: Floats, axes: tuple[int, int, int], k: int, c: float, s: flo
     is_circled = k == axes[0]
     extreme = axes[2] if is_circled else axes[0]  # besides k and the intermediate axis
     extreme_is_i = _cyclic(k)[0] == extreme
-    if psi is None:
+    if about is None:
         part, rest, along = (0.0, s, c) if is_circled else (c, s, 0.0)
         x, y = (part, rest) if extreme_is_i else (rest, part)
         return (x, y, along), math.atan2(x, y)
-    about = checks.number("psi", psi)
     x, y = math.sin(about), math.cos(about)
     part = x * x if extreme_is_i else y * y  # of the transverse momentum, squared
     to_middle, beyond = abs(1.0 / I_circled - 1.0 / I_middle), abs(1.0 / I_middle - 1.0 / I_other)

@@ -70,7 +70,11 @@ def jacobian(motion: FreeMotion, t: Any, by: str | Sequence[str], axes: str) -> 
     flat, count = np.ascontiguousarray(times.reshape(-1)), len(motion._motions)
     first = dict(zip(asked, np.cumsum([0, *(COLUMNS[name] for name in asked)]).tolist(), strict=False))
     out = np.zeros((count, flat.size, 6, sum(COLUMNS[name] for name in asked)))
-    _fill(motion, flat, {name: k for name, k in first.items() if name not in ("attitude", "t")}, out)
+    moving = {name: k for name, k in first.items() if name not in ("attitude", "t")}
+    if moving:
+        variations = np.concatenate([_variations(motion, name) for name in moving], axis=1)
+        columns = np.concatenate([np.arange(k, k + COLUMNS[name], dtype=np.float64) for name, k in moving.items()])
+        _fill(motion, flat, variations, columns, out)
     if "attitude" in first:
         k = first["attitude"]
         out[..., :3, k : k + 3] = _matrix(motion._quaternion)[:, None] if in_body else np.eye(3)
@@ -92,12 +96,20 @@ def _matrix(q: Floats) -> Floats:
     return np.stack([_rotated(q, np.broadcast_to(e, (*q.shape[:-1], 3))) for e in np.eye(3)], axis=-1)
 
 
-def _fill(motion: FreeMotion, times: Floats, first: dict[str, int], out: Floats) -> None:
-    """Writes the columns of these names, which begin at these places."""
-    if not first:
-        return
-    variations = np.concatenate([_variations(motion, name) for name in first], axis=1)
-    columns = np.concatenate([np.arange(k, k + COLUMNS[name], dtype=np.float64) for name, k in first.items()])
+def derivatives_along(motion: FreeMotion, times: Floats, inertia: Floats, omega: Floats, attitude: Floats) -> Floats:
+    """The derivatives of one motion along some changes of tensor, rate and attitude: (times, 6, changes).
+
+    The changes are columns, as `FreeMotion.jacobian` has them by "inertia", "omega" and "attitude".
+    """
+    variations = inertia.T @ _variations(motion, "inertia") + omega.T @ _variations(motion, "omega")
+    out = np.zeros((1, times.size, 6, omega.shape[1]))
+    _fill(motion, times, variations, np.arange(omega.shape[1], dtype=np.float64), out)
+    out[0, :, :3] += attitude
+    return np.asarray(out[0])
+
+
+def _fill(motion: FreeMotion, times: Floats, variations: Floats, columns: Floats, out: Floats) -> None:
+    """Writes these columns, along these variations."""
     count, width = variations.shape[:2]
     given = (motion._motions.reshape(-1), motion._starts.reshape(-1), variations.reshape(-1), times, columns)
     made = (np.empty(CHANGE * width), out.reshape(-1))

@@ -3,7 +3,7 @@
 The run is one of `GBS` (`kernels/steps/extrapolation.py`), in four lanes of a vector register; the other four have its
 companion, of lower order and a looser tolerance, with steps of its own. They cost little more than the run alone. Where
 rows of output are due, both make a step aside, as every run does. Whatever is out of the ordinary is left to the
-package `tolerance`, by the status `ELSEWHERE`: then nothing that was computed here is used.
+package `accuracy`, by the status `ELSEWHERE`: then nothing that was computed here is used.
 
 One program serves all torques, which are compiled apart and called by their address, in lanes.
 """
@@ -92,7 +92,7 @@ of the spin, the state there."""
 
 
 class Rules(NamedTuple):
-    """What decides on tolerances and on the estimate: numbers of the package `tolerance`."""
+    """What decides on tolerances and on the estimate: numbers of the package `accuracy`."""
 
     rounding: float
     """The factor of round-off in the estimate."""

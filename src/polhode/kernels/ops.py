@@ -1,6 +1,6 @@
 """Operations whose compiled form is not their Python form.
 
-Each is an ordinary function here, so that kernels run and can be tested in plain Python; `compiler/primitives.py` has
+Each is an ordinary function here, so that kernels run and can be tested in plain Python; `compiler/translate.py` has
 their compiled forms.
 """
 
@@ -16,7 +16,7 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 
 def primitive(f: F) -> F:
-    """Marks a function that has a compiled form of its own; the linker puts that in its place."""
+    """Marks a function that has a compiled form of its own; the compiler puts that in its place."""
     f.__primitive__ = True  # type: ignore[attr-defined]
     return f
 
@@ -27,9 +27,21 @@ def apart(f: F) -> F:
     return f
 
 
+def of_arrays(f: F) -> F:
+    """Marks a function that works on arrays that a user's function returns: Numba compiles it with that."""
+    f.__of_arrays__ = True  # type: ignore[attr-defined]
+    return f
+
+
 def smooth_between_breakpoints(f: F) -> F:
     """Marks a function that branches, but jumps or has a kink at declared breakpoints only."""
     f.__smooth_between_breakpoints__ = True  # type: ignore[attr-defined]
+    return f
+
+
+def branches_by_parameters(f: F) -> F:
+    """Marks arithmetic that is one formula or another as a parameter is a table or a number: all rows have the same."""
+    f.__branches_by_parameters__ = True  # type: ignore[attr-defined]
     return f
 
 
@@ -197,7 +209,7 @@ def internal(body: Any) -> Vec3:
 
 
 # Many bodies at once. Compiled, a number may stand for several bodies, one in each lane of a vector register
-# (`compiler/lanes.py`). Here, in plain Python, there is one lane: a float.
+# (`compiler/translate.py`). Here, in plain Python, there is one lane: a float.
 
 
 @primitive

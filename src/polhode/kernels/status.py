@@ -23,7 +23,7 @@ class Status(enum.IntEnum):
     UNSOUND = UNSOUND
     """The step left numbers that are not finite, or an attitude that is no rotation."""
     NO_CONVERGENCE = NO_CONVERGENCE
-    """An implicit equation was not solved within the allowed iterations."""
+    """No step was found: an implicit equation was not solved in the allowed iterations, or its solution is no step."""
     RAISED = RAISED
     """The torque raised an exception. Reported by the caller of a driver, not by kernels."""
     INTERRUPTED = INTERRUPTED

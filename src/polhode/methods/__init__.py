@@ -16,13 +16,13 @@ from functools import cache, lru_cache
 from types import ModuleType
 from typing import Any
 
-from polhode.methods._method import Keeps, Method, Option, StepModel, compose, split, with_options
+from polhode.methods._method import Keeps, Method, Option, Promises, StepModel, compose, split, with_options
 from polhode.methods._start_here import ADVICE, START_HERE
 from polhode.support import callable_package, checks, plugins
 
 __all__ = [
-    "ADVICE", "START_HERE", "Keeps", "Method", "Option", "StepModel", "catalogue", "compose", "find", "package",
-    "split", "split_list", "with_options",
+    "ADVICE", "START_HERE", "Keeps", "Method", "Option", "Promises", "StepModel", "catalogue", "compose", "find",
+    "package", "split", "split_list", "with_options",
 ]  # fmt: skip
 
 callable_package.let_be_called(__name__)

@@ -196,7 +196,7 @@ class Method:
     comoving_model: StepModel | None = None
     """The step model for symmetric bodies in whose free motion the method takes part."""
     estimate_factor: float = 5.0
-    """Its error is estimated as this times the distance to a companion run, as measured (docs/howto/tolerance.md)."""
+    """Measured ratio of the estimated error to the distance of a companion run (docs/decisions/notes/tolerance.md)."""
     also: tuple[str, ...] = ()
     """Other names by which it is found."""
     options: tuple[Option, ...] = ()
@@ -383,13 +383,20 @@ def split(*stages: tuple[Callable[..., Any], float]) -> Splitting:
 def compose(method: Method, fractions: Sequence[float], *, name: str, order: int, **card: Any) -> Method:
     """Returns steps of a symmetric method, one after the other, as one step of higher order.
 
-    With a symmetric row of fractions the composition keeps all that the method keeps, except a generalised order.
+    The composition keeps all that the method keeps, except a generalised order, and reversibility if the row of
+    fractions is not symmetric. The `card` gives its own `summary`, `about` and `cite`; the rest is that of the method.
     `polhode.kernels.steps.compose` has the usual rows: `triple_jump`, `suzuki`.
     """
+    lost = Keeps.NOTHING if tuple(fractions) == tuple(fractions)[::-1] else Keeps.REVERSIBLE
     free = method.orders_when_free and tuple(None if n is None else max(order, n) for n in method.orders_when_free)
-    rotor = method.with_rotor and method.with_rotor._replace(order=order, attitude_order=order, orders_when_free=None)
+    rotor = method.with_rotor and method.with_rotor._replace(
+        order=order, attitude_order=order, orders_when_free=None,
+        keeps=method.with_rotor.keeps & ~lost, keeps_when_free=method.with_rotor.keeps_when_free & ~lost,
+    )  # fmt: skip
     settings = {
         "attitude_order": order, "with_rotor": rotor, "generalised_order": None, "orders_when_free": free,
-        "accepts_changing": False, "options": (), "settings": (), "remake": None, **card,
+        "keeps": method.keeps & ~lost, "keeps_when_free": method.keeps_when_free & ~lost, "model": None,
+        "comoving_model": None, "also": (), "accepts_changing": False, "options": (), "settings": (), "remake": None,
+        **card,
     }  # fmt: skip
     return replace(method, name=name, scheme=method.scheme.composed(fractions), order=order, **settings)

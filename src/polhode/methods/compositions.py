@@ -3,6 +3,8 @@
 The option `of` names the method, with options of its own if need be: `KL6(of=Strang)`, `TJ(of=MR2(axes=231))`.
 """
 
+from functools import partial
+
 from polhode.kernels.steps.coefficients import (
     KAHAN_LI_6,
     KAHAN_LI_8,
@@ -45,10 +47,8 @@ def _composed(name: str, of: str, row: Row, order: int, words: str, about: str, 
 
 
 def _composition(name: str, row: Row, order: int, words: str, about: str, cite: str) -> Method:
-    def make(of: str) -> Method:
-        return _composed(name, of, row, order, words, about, cite)
-
-    return with_options(make, OF)
+    made = partial(_composed, name, row=row, order=order, words=words, about=about, cite=cite)
+    return with_options(made, OF)
 
 
 _JUMP = (

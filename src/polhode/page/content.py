@@ -27,7 +27,7 @@ from polhode.support import checks
 from polhode.support.arrays import Floats, angles, to_space
 from polhode.support.interrupts import attempted, is_from_handler
 from polhode.support.thinning import FLOOR, thinned
-from polhode.text.terminal import one_line
+from polhode.text.terminal import one_line, shortened
 
 if TYPE_CHECKING:
     from polhode.files.meshes import Mesh
@@ -202,13 +202,8 @@ class Run(ABC):
             up = self.space_axis
             size = float(np.sqrt(self.first_momentum @ self.first_momentum))
             direction = up if up is not None else self.first_momentum if size > 0.0 else np.array([0.0, 0.0, 1.0])
-            whom = (
-                "the vertical"
-                if up is not None
-                else "the angular momentum at the start"
-                if size > 0.0
-                else "axis Z of space"
-            )
+            whom = "the angular momentum at the start" if size > 0.0 else "axis Z of space"
+            whom = "the vertical" if up is not None else whom
             title = f"angle between {'body axis ' if self.body.aligned else ''}{name} and {whom}"
         angle = pointing_angle(self.rows.quaternion, axis, direction, degrees=True)
         return curve("pointing", title, "°", self.rows.t, {"angle": angle})
@@ -226,11 +221,10 @@ def _in_span(t_span: Span, first: float, last: float, name: str) -> tuple[float,
     """The times to be shown, the earlier first."""
     if t_span is None:
         return (first, last) if first <= last else (last, first)
-    a, b = sorted(checks.numbers("t_span", t_span, 2))
-    low, high = min(first, last), max(first, last)
+    (a, b), (low, high) = _any_span(t_span), sorted((first, last))
     if a < low or b > high:
         raise ValueError(f"t_span ({a:g}, {b:g}) is not within the run {name!r}, which goes from {low:g} to {high:g} s")
-    return _any_span(t_span)
+    return a, b
 
 
 def _moments(body: Body) -> str:
@@ -450,12 +444,8 @@ class SolutionRun(Run):
         return found
 
     def _carried(self, seen: Solution) -> list[Curve]:
-        names = seen.state_names[:8]
-        if not names:
-            return []
-        return [
-            curve("state", "numbers that the torque carries", "", seen.t, dict(zip(names, seen.state.T, strict=False)))
-        ]
+        carried = dict(zip(seen.state_names[:8], seen.state.T, strict=False))
+        return [curve("state", "numbers that the torque carries", "", seen.t, carried)] if carried else []
 
     def events(self) -> list[dict[str, Any]]:
         """The events in the part that is shown."""
@@ -474,7 +464,8 @@ class SolutionRun(Run):
         title = s.metadata.get("title") or s.metadata.get("scenario")
         lines = [str(title)] if title else []
         free = s.torque.depends is Depends.NOTHING
-        lines += [_moments(self.body), "no torque" if free else _shortened(f"torque: {describe_torque(s.torque)}")]
+        torque = "no torque" if free else f"torque: {describe_torque(s.torque)}"
+        lines += [_moments(self.body), shortened(torque, LONGEST_CAPTION)]
         steps = "in one step" if s.stats.steps == 1 else f"{s.steps_in_words}, {s.stats.steps:,} steps"
         rows = "1 row" if s.t.size == 1 else f"{s.t.size:,} rows"
         lines.append(f"method {s.method}, {steps}, {rows}")
@@ -490,17 +481,13 @@ class SolutionRun(Run):
     def _about_rows(self) -> list[str]:
         lines = super()._about_rows()
         if self.why_not:
-            lines.append(_shortened(f"states between rows cannot be had: {self.why_not}"))
+            lines.append(shortened(f"states between rows cannot be had: {self.why_not}", LONGEST_CAPTION))
         return lines
 
 
 def method_name(solution: Solution) -> str:
     """The name of the method without its options, which the caption has."""
     return solution.method.split("(", 1)[0]
-
-
-def _shortened(text: str) -> str:
-    return text if len(text) <= LONGEST_CAPTION else f"{text[: LONGEST_CAPTION - 4]} ..."
 
 
 class BodyRun(Run):

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from polhode.files.netcdf import Variable
 from polhode.support import checks
+from polhode.support.arrays import Floats as Floats
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import textwrap
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from polhode.plots.plot import AXES, blank, finish_panel
+from polhode.plots.plot import CARRIED, blank, finish_panel
 from polhode.support.arrays import Floats, with_continuous_signs
 from polhode.support.thinning import thinned
 
@@ -25,7 +26,7 @@ MOST_MARKS = 4000
 
 def draw(fit: Fit) -> Figure:
     """Draws two panels for rates, two for attitudes, as far as there are data."""
-    kinds = [kind for kind in ("omega", "attitude") if np.isfinite(fit.residuals[kind]).any()]
+    kinds = [kind for kind in ("omega", "attitude", "y") if np.isfinite(fit.residuals[kind]).any()]
     heights = [ratio for _ in kinds for ratio in (2.0, 1.0)]
     figure = blank(9, 4.6 * len(kinds) + 0.6, textwrap.fill(_title(fit), 85))
     panels = np.atleast_1d(figure.subplots(2 * len(kinds), 1, sharex=True, height_ratios=heights))
@@ -37,18 +38,24 @@ def draw(fit: Fit) -> Figure:
             _panel(above, data.t, data.omega, times, curve.omega, "xyz")
             finish_panel(above, "angular rate (rad/s)", "body axis")
             sigma = data.sigma_omega
+        elif kind == "y":
+            model, seen = data.y - fit.residuals["y"], data.has_y.any(axis=1)
+            names = [str(k) for k in range(data.y.shape[1])] if data.y.shape[1] > 1 else ["observed"]
+            _panel(above, data.t, data.y, data.t[seen], model[seen], names)
+            finish_panel(above, "what was observed", "")
+            sigma = data.sigma_y
         else:
             _panel(above, data.t, *_signed(data.quaternion, times, data.t, curve.quaternion), "xyz")
             finish_panel(above, "vector part of the attitude", "component")
             sigma = data.sigma_attitude
         assert sigma is not None
-        for axis, (color, _) in enumerate(AXES):
+        for axis, (color, _) in enumerate(CARRIED[: sigma.shape[1]]):
             y = fit.residuals[kind][:, axis] / sigma[:, axis]
             below.plot(data.t, y, ".", color=color, markersize=3)
-            below.plot([], [], color=color, label="xyz"[axis])
+            below.plot([], [], color=color, label="xyz"[axis] if kind != "y" else names[axis])
         for level in (-2.0, 2.0):
             below.axhline(level, color="0.5", linewidth=1.0, linestyle=":")
-        finish_panel(below, "residual / sigma", "body axis")
+        finish_panel(below, "residual / sigma", "body axis" if kind != "y" else "")
     panels[-1].set_xlabel("time (s)", fontsize=13)
     return figure
 
@@ -61,9 +68,9 @@ def _signed(measured: Floats, times: Floats, t: Floats, fitted: Floats) -> tuple
     return (measured * sign[:, None])[:, 1:], times, smooth[:, 1:]
 
 
-def _panel(panel: Axes, t: Floats, measured: Floats, times: Floats, fitted: Floats, names: str) -> None:
+def _panel(panel: Axes, t: Floats, measured: Floats, times: Floats, fitted: Floats, names: Sequence[str]) -> None:
     every = max(1, t.size // MOST_MARKS)
-    for axis, (color, _) in enumerate(AXES):
+    for axis, (color, _) in enumerate(CARRIED[: len(names)]):
         panel.plot(t[::every], measured[::every, axis], ".", color=color, markersize=4, alpha=0.5)
         shown = thinned(fitted[:, axis])
         panel.plot(times[shown], fitted[shown, axis], color=color, linewidth=1.2, label=names[axis])

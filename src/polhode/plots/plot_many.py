@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import islice
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 import numpy as np
 
@@ -59,20 +59,30 @@ class Curve(NamedTuple):
     quantiles: Floats
 
 
-def draw(table: Mapping[str, Drawable], title: str) -> Figure | None:
-    """Draws what the table holds over time, a panel for each; returns None if it holds nothing over time."""
+def draw(
+    table: Mapping[str, Drawable], title: str, named: Sequence[str] = (), levels: Sequence[float] = LEVELS,
+    ax: Axes | None = None,
+) -> Figure | None:  # fmt: skip
+    """Draws what the table holds over time, or what is `named` of it, a panel for each, or a single one on `ax`.
+
+    Returns None if it holds nothing over time.
+    """
     reduced = "status" not in table or table["status"].dimensions != ("body",)
     if not reduced and {"quaternion", "momentum"} <= table.keys():
         table = {**table, "direction": _direction(table["quaternion"].data, table["momentum"].data)}
-    names = [n for n in (table if reduced else OF_BODIES) if n in table and _is_over_time(n, table[n])]
+    names = list(named) or [n for n in (table if reduced else OF_BODIES) if n in table and _is_over_time(n, table[n])]
     t = np.asarray(table["time"].data) if "time" in table else np.zeros(0)
     if not names or t.size == 0:
         return None
+    if ax is not None:
+        _panel(ax, t, names[0], table[names[0]], table, levels)
+        ax.set_xlabel("time (s)")
+        return cast("Figure", ax.figure)
     names, left_out = names[:MOST_PANELS], len(names) - MOST_PANELS
     more = f"; {left_out} more are not drawn" if left_out > 0 else ""
     figure, panels = stacked(len(names), f"{title}{more}", margin=1.2, least=1, wrap=True)
     for panel, name in zip(panels, names, strict=True):
-        _panel(panel, t, name, table[name], table)
+        _panel(panel, t, name, table[name], table, levels)
     return figure
 
 
@@ -127,17 +137,21 @@ def _is_over_time(name: str, v: Drawable) -> bool:
     return name != "time" and "time" in v.dimensions and np.asarray(v.data).dtype.kind == "f"
 
 
-def _panel(panel: Axes, t: Floats, name: str, v: Drawable, table: Mapping[str, Drawable]) -> None:
+def _panel(
+    panel: Axes, t: Floats, name: str, v: Drawable, table: Mapping[str, Drawable], levels: Sequence[float] = LEVELS
+) -> None:
     some = slice(None, None, -(-t.size // MOST_TIMES))
     legend = ""
-    for k, curve in enumerate(islice(_curves(v, table), MOST_CURVES)):
+    for k, curve in enumerate(islice(_curves(v, table, levels), MOST_CURVES)):
         color, dashed = COLORS[k % len(COLORS)], k >= len(COLORS)
         middle = len(curve.quantiles) // 2
         for i in range(middle):
             low, high = curve.quantiles[i, some], curve.quantiles[-1 - i, some]
             panel.fill_between(t[some], low, high, color=color, alpha=0.12 + 0.1 * i, linewidth=0)
         if middle:
-            legend = "median, 50 % and 90 %"
+            line = "median" if levels[middle] == 0.5 else f"quantile {levels[middle]:g}"
+            widths = [f"{100.0 * (levels[-1 - i] - levels[i]):.4g} %" for i in reversed(range(middle))]
+            legend = " and ".join([", ".join([line, *widths[:-1]]), widths[-1]])
         style = "--" if dashed else "-"
         median, shown = curve.quantiles[middle, some], curve.label or name.replace("_", " ")
         panel.plot(t[some], median, color=color, linestyle=style, linewidth=1.6, label=shown)
@@ -146,7 +160,7 @@ def _panel(panel: Axes, t: Floats, name: str, v: Drawable, table: Mapping[str, D
     finish_panel(panel, f"{label} ({units})" if units not in ("", "1") else label, legend)
 
 
-def _curves(v: Drawable, table: Mapping[str, Drawable]) -> Iterator[Curve]:
+def _curves(v: Drawable, table: Mapping[str, Drawable], levels: Sequence[float]) -> Iterator[Curve]:
     """Yields the curves of a variable: one for each component and level, with bands if it has bodies."""
     data, dims = np.asarray(v.data), list(v.dimensions)
     order = [d for d in dims if d not in ("body", "time")]
@@ -160,20 +174,20 @@ def _curves(v: Drawable, table: Mapping[str, Drawable]) -> Iterator[Curve]:
         label = " ".join(_label(d, i, table) for d, i in zip(order, index, strict=True))
         if "body" in left:
             values = values if left[0] == "body" else values.T
-            yield Curve(label, _quantiles(values))
+            yield Curve(label, _quantiles(values, levels))
         else:
             yield Curve(label, values[None, :])
 
 
-def _quantiles(values: Floats) -> Floats:
+def _quantiles(values: Floats, levels: Sequence[float]) -> Floats:
     """Quantiles over bodies (bodies, times); a body that has failed is left out from then on."""
     there = np.isfinite(values)
     known = np.where(there, values, np.inf)
     known.sort(axis=0)
     count = there.sum(axis=0)
-    out = np.full((len(LEVELS), values.shape[1]), np.nan)
+    out = np.full((len(levels), values.shape[1]), np.nan)
     columns = np.flatnonzero(count)
-    for k, level in enumerate(LEVELS):
+    for k, level in enumerate(levels):
         place = level * (count[columns] - 1)
         low = np.floor(place).astype(int)
         high = np.minimum(low + 1, count[columns] - 1)

@@ -18,8 +18,8 @@ if TYPE_CHECKING:
     from polhode.solution import Solution
     from polhode.support.arrays import Floats
 
-COLOURS = (plot.BLUE, plot.VERMILION, plot.GREEN, plot.PURPLE, plot.BLACK, "#E69F00", "#56B4E9")
-"""Okabe and Ito's colours; motions beyond them are refused."""
+COLOURS = [color for color, _ in plot.CARRIED[:7]]
+"""Okabe and Ito's colours without the yellow; motions beyond them are refused."""
 ANGLE = "difference"
 """The name of the panel with the angle between each motion and the first."""
 

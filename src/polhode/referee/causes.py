@@ -124,8 +124,7 @@ def _from_the_start(trial: LogBesideTruth) -> Iterator[Cause]:
             continue  # no such body
         if kind == "lag" and not _explains_first_row(trial, p, left[0]):
             continue
-        rms = float(np.sqrt(np.mean((left**2).sum(axis=1))))
-        rates = float(np.sqrt(np.mean((left[:, 3:] ** 2).sum(axis=1))))
+        rms, rates = (float(np.sqrt(np.mean((x**2).sum(axis=1)))) for x in (left, left[:, 3:]))
         share = 0.0 if rms <= allowed else rms / size
         shown = rate_size > allowed_rate
         rate_share = (0.0 if rates <= allowed_rate else rates / rate_size) if shown else 1.0
@@ -163,12 +162,9 @@ def _causes(trial: LogBesideTruth, rows: Any) -> Iterator[Attempt]:
     span = float(t[-1] - t[0])
     size, step = trial.size, span / max(1, trial.t.size - 1)
     base = States(trial.true.q[rows], trial.true.w[rows], 0.0)
-    if trial.q is not None:
-        yield (
-            "axes",
-            np.full(3, 1.0 / abs(span)),
-            lambda p: (product(turn_of((t - t[0])[:, None] * p), base.q), base.w),
-        )
+
+    def turning_axes(p: Floats) -> tuple[Floats, Floats]:
+        return product(turn_of((t - t[0])[:, None] * p), base.q), base.w
 
     def lagging(p: Floats) -> tuple[Floats, Floats]:
         m = model.motion(t, q0, w0 + p[1:])
@@ -192,6 +188,8 @@ def _causes(trial: LogBesideTruth, rows: Any) -> Iterator[Attempt]:
         w[0] = base.w[0]
         return base.q, w
 
+    if trial.q is not None:
+        yield "axes", np.full(3, 1.0 / abs(span)), turning_axes
     if trial.w is not None:
         yield "shift", np.array([step]), shifted
         yield "rates", np.ones(6), changed_rates
@@ -204,24 +202,15 @@ def _causes(trial: LogBesideTruth, rows: Any) -> Iterator[Attempt]:
 
     def started(p: Floats) -> tuple[Floats, Floats]:
         turned = product(q0[None, :], turn_of(p[None, :3]))[0]
-        m = model.motion(t, turned, w0 + p[3:])
-        return m.q, m.w
-
-    yield "start", np.array([1.0, 1.0, 1.0, size, size, size]), started
-    count = 2 if model.is_free and not model.body.has_rotor else 3
+        return model.motion(t, turned, w0 + p[3:])[:2]
 
     def heavier(p: Floats) -> tuple[Floats, Floats]:
         factors = np.exp(np.append(p, 0.0) if p.size == 2 else p)
-        m = model.with_moments(factors).motion(t, q0, w0)
-        return m.q, m.w
+        return model.with_moments(factors).motion(t, q0, w0)[:2]
 
-    yield "moments", np.ones(count), heavier
-
-    def faster(p: Floats) -> tuple[Floats, Floats]:
-        m = model.motion(t[0] + (t - t[0]) * (1.0 + p[0]), q0, w0)
-        return m.q, m.w
-
-    yield "clock", np.ones(1), faster
+    yield "start", np.array([1.0, 1.0, 1.0, size, size, size]), started
+    yield "moments", np.ones(3 if model.body.has_rotor else 2), heavier
+    yield "clock", np.ones(1), lambda p: model.motion(t[0] + (t - t[0]) * (1.0 + p[0]), q0, w0)[:2]
 
 
 def _from_row_to_row(trial: LogBesideTruth) -> Iterator[Cause]:
@@ -238,15 +227,6 @@ def _from_row_to_row(trial: LogBesideTruth) -> Iterator[Cause]:
     def led(model: MotionModel, q: Floats, w: Floats, offset: float = 0.0, scale: float = 1.0) -> tuple[Floats, Floats]:
         return ahead(model.body, model.torque, t + offset, q, w, dt, steps, trial.carried, scale)
 
-    def moments(p: Floats) -> tuple[Floats, Floats]:
-        return led(model.with_moments(np.exp(p)), q, w)
-
-    def torque(p: Floats) -> tuple[Floats, Floats]:
-        return led(model, q, w, scale=1.0 + float(p[0]))
-
-    def offset(p: Floats) -> tuple[Floats, Floats]:
-        return led(model, q, w, offset=float(p[0]))
-
     def lagging(p: Floats) -> tuple[Floats, Floats]:
         back = np.full(t.size, -p[0])
         earlier = ahead(model.body, model.torque, t, q, w, back, 2, trial.carried)[1]
@@ -259,12 +239,13 @@ def _from_row_to_row(trial: LogBesideTruth) -> Iterator[Cause]:
     span = abs(float(trial.t[-1] - trial.t[0]))
     step = span / (n - 1)
     listed: list[tuple[str, Floats, Any, list[float]]] = [
-        ("moments", np.ones(3), moments, [0.0]),
-        ("torque", np.ones(1), torque, [0.0, -2.0]),
+        ("moments", np.ones(3), lambda p: led(model.with_moments(np.exp(p)), q, w), [0.0]),
+        ("torque", np.ones(1), lambda p: led(model, q, w, scale=1.0 + float(p[0])), [0.0, -2.0]),
         ("lag", np.array([step]), lagging, [0.0]),
     ]
     if Depends.TIME in model.torque.depends:
-        listed.append(("offset", np.array([span / 10]), offset, [0.0, span / 30, -span / 30, span / 8, -span / 8]))
+        later = [0.0, span / 30, -span / 30, span / 8, -span / 8]
+        listed.append(("offset", np.array([span / 10]), lambda p: led(model, q, w, offset=float(p[0])), later))
     size = float(np.sqrt(np.mean(difference(led(model, q, w)) ** 2)))
     allowed = trial.limits.attitude[0] + 2.0 * trial.limits.rate[0] * (1.0 + lag * trial.row_angle) + 1e-9
     if size <= allowed:

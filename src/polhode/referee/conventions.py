@@ -129,12 +129,12 @@ def candidates(log: Log, words: str | None) -> list[Meaning]:
             m._replace(axes=x, unit=u, sign=s) for s in (1.0, -1.0) for u in units for x in axes for m in attitudes
         ]  # fmt: skip
     expected = found[0]
-    found.sort(key=lambda m: _surprise(m, expected))
+
+    def surprise(m: Meaning) -> int:
+        return (m.sign < 0) * 2 + sum(x != y for x, y in zip(m[:6], expected[:6], strict=True)) + bool(m.frame)
+
+    found.sort(key=surprise)
     return _allowed(found, words)
-
-
-def _surprise(m: Meaning, expected: Meaning) -> int:
-    return (m.sign < 0) * 2 + sum(x != y for x, y in zip(m[:6], expected[:6], strict=True)) + bool(m.frame)
 
 
 _WORDS = {
@@ -332,11 +332,10 @@ def find_convention(
         scores = np.where(short > LIKELY * short.min() + 0.01, np.inf, scores)
         scores = np.where(scores < LIKELY * scores.min(), scores.min(), scores)
     best = float(scores.min())
-    equal = [m for m, s in zip(listed, scores, strict=True) if s <= ALIKE * best]
-    chosen = equal[0]
-    near_ones = [m for m, s in zip(listed, scores, strict=True) if s <= LIKELY * best and m != chosen]
-    others = [float(s) for m, s in zip(listed, scores, strict=True) if m != chosen]
-    ratio = min(others, default=math.inf) / best
+    chosen = next(m for m, s in zip(listed, scores, strict=True) if s <= ALIKE * best)
+    others = [(m, float(s)) for m, s in zip(listed, scores, strict=True) if m != chosen]
+    near_ones = [m for m, s in others if s <= LIKELY * best]
+    ratio = min([s for _, s in others], default=math.inf) / best
     if best > NO_FIT:
         certainty = "none fits"
     elif near_ones:

@@ -90,10 +90,8 @@ def taken_apart(name: str) -> _Name:
     for k, word in enumerate(words):
         if word in ANGLE_WORDS and len(words) > 1:
             unit = unit or ANGLE_WORDS[word]
-        elif word in ("s", "sec", "second") and k and words[k - 1] in ANGLE_WORDS:
+        elif word in ("s", "sec", "second", "per") and k and words[k - 1] in ANGLE_WORDS:
             pass  # deg_s
-        elif word == "per" and k and words[k - 1] in ANGLE_WORDS:
-            pass
         elif k and words[0] in _TIME and word in TIME_UNITS:
             seconds = seconds or TIME_UNITS[word]
         else:
@@ -219,47 +217,55 @@ def _groups(plain: Sequence[_Name], free: Sequence[int]) -> dict[str, dict[str, 
     return found
 
 
+def _complete(parts: Mapping[str, int], choices: Iterable[Sequence[str]]) -> tuple[int, ...] | None:
+    """The columns of the first choice of names of which all are there."""
+    return next((tuple(parts[n] for n in names) for names in choices if all(n in parts for n in names)), None)
+
+
+def _measured(kind: str, plain: Sequence[_Name], columns: tuple[int, ...], hint: str = "") -> ColumnGroup:
+    """Columns with the unit that the names of all of them state."""
+    return ColumnGroup(kind, columns, _common(plain[c].unit for c in columns), hint)
+
+
+_JOINT = {"qvel": [str(k) for k in range(6)], "qpos": [str(k) for k in range(7)]}
+"""The components of a free joint of MuJoCo: velocity before rate, position before attitude."""
+
+
 def _rates(plain: Sequence[_Name], free: Sequence[int]) -> ColumnGroup | None:
     choices: list[tuple[bool, ColumnGroup]] = []
     groups = _groups(plain, free)
-    if (joint := groups.get("qvel", {})) and all(str(k) in joint for k in range(6)):  # of a free joint of MuJoCo
-        return ColumnGroup("omega", tuple(joint[str(k)] for k in (3, 4, 5)))
+    if joint := _complete(groups.get("qvel", {}), [_JOINT["qvel"]]):
+        return ColumnGroup("omega", joint[3:])
     for stem, parts in groups.items():
         if not (_RATE.search(stem) or stem == "w") or "euler" in stem or "momentum" in stem:
             continue
-        for names in _THREES:
-            if all(n in parts for n in names):
-                columns = tuple(parts[n] for n in names)
-                space = any(word in stem for word in _SPACE_WORDS)
-                unit = _common(plain[c].unit for c in columns)
-                choices.append((space, ColumnGroup("omega", columns, unit, "space" if space else "")))
-                break
+        if columns := _complete(parts, _THREES):
+            space = any(word in stem for word in _SPACE_WORDS)
+            choices.append((space, _measured("omega", plain, columns, "space" if space else "")))
     by_name = {plain[k].plain: k for k in free}
-    for names in (("p", "q", "r"), ("rollrate", "pitchrate", "yawrate")):
-        if all(n in by_name for n in names):
-            columns = tuple(by_name[n] for n in names)
-            choices.append((False, ColumnGroup("omega", columns, _common(plain[c].unit for c in columns))))
+    aircraft = (_complete(by_name, [names]) for names in (("p", "q", "r"), ("rollrate", "pitchrate", "yawrate")))
+    choices += [(False, _measured("omega", plain, columns)) for columns in aircraft if columns]
     return min(choices, key=lambda c: c[0])[1] if choices else None
 
 
 def _attitude(names: Sequence[str], plain: Sequence[_Name], free: Sequence[int]) -> ColumnGroup | None:
     groups = _groups(plain, free)
-    if (joint := groups.get("qpos", {})) and all(str(k) in joint for k in range(7)):  # of a free joint of MuJoCo
-        return ColumnGroup("quaternion", tuple(joint[str(k)] for k in (3, 4, 5, 6)))
+    if joint := _complete(groups.get("qpos", {}), [_JOINT["qpos"]]):
+        return ColumnGroup("quaternion", joint[3:])
     for stem, parts in groups.items():
-        if not _QUATERNION.fullmatch(stem):
-            continue
-        for four, hint in _FOURS.items():
-            if all(n in parts for n in four):
-                return ColumnGroup("quaternion", tuple(parts[n] for n in four), "", hint)
+        for four, hint in _FOURS.items() if _QUATERNION.fullmatch(stem) else ():
+            if columns := _complete(parts, [four]):
+                return ColumnGroup("quaternion", columns, "", hint)
     if (found := _matrix(plain, free)) is not None:
         return found
     for stem, parts in groups.items():
-        if "sigma" in stem or "mrp" in stem:
-            for three in _THREES:
-                if all(n in parts for n in three):
-                    return ColumnGroup("mrp", tuple(parts[n] for n in three))
+        if ("sigma" in stem or "mrp" in stem) and (columns := _complete(parts, _THREES)):
+            return ColumnGroup("mrp", columns)
     return _euler(names, plain, free)
+
+
+_NINES = [[f"{i}{j}" for i in d for j in d] for d in ("123", "012")] + [[str(k + b) for k in range(9)] for b in (0, 1)]
+"""The ways to number the elements of a matrix."""
 
 
 def _matrix(plain: Sequence[_Name], free: Sequence[int]) -> ColumnGroup | None:
@@ -268,16 +274,8 @@ def _matrix(plain: Sequence[_Name], free: Sequence[int]) -> ColumnGroup | None:
         matched = re.fullmatch(r"([a-z]\w*?)(\d\d?)", plain[k].plain)
         if matched and _MATRIX.fullmatch(matched[1]):
             grids.setdefault(matched[1], {})[matched[2]] = k
-    for parts in grids.values():
-        for wanted in (
-            [f"{i}{j}" for i in "123" for j in "123"],
-            [f"{i}{j}" for i in "012" for j in "012"],
-            [str(k) for k in range(9)],
-            [str(k) for k in range(1, 10)],
-        ):
-            if all(n in parts for n in wanted):
-                return ColumnGroup("matrix", tuple(parts[n] for n in wanted))
-    return None
+    whole = (columns for parts in grids.values() if (columns := _complete(parts, _NINES)))
+    return next((ColumnGroup("matrix", columns) for columns in whole), None)
 
 
 def _euler(names: Sequence[str], plain: Sequence[_Name], free: Sequence[int]) -> ColumnGroup | None:
@@ -296,30 +294,23 @@ def _euler(names: Sequence[str], plain: Sequence[_Name], free: Sequence[int]) ->
         if matched := re.fullmatch(r"(?:euler|eulerangles?|angles?)([xyz123012])", name):
             numbered.setdefault(matched[1], k)
     for (unit, sequence), parts in own.items():
-        if len(parts) == 3:
-            return ColumnGroup("euler", tuple(parts[n] for n in "123"), unit, sequence)
-    for wanted, hint in (("Z Y X", "ZYX"), ("psi theta phi", "")):
-        keys = wanted.split()
-        if all(n in letters for n in keys):
-            columns = tuple(letters[n] for n in keys)
-            return ColumnGroup("euler", columns, _common(plain[c].unit for c in columns), hint or "ZYX or ZXZ")
-    for three in _THREES:
-        if all(n in numbered for n in three):
-            columns = tuple(numbered[n] for n in three)
-            return ColumnGroup("euler", columns, _common(plain[c].unit for c in columns), "any")
-    return None
+        if columns := _complete(parts, ["123"]):
+            return ColumnGroup("euler", columns, unit, sequence)
+    for keys, hint in (("ZYX", "ZYX"), (("psi", "theta", "phi"), "ZYX or ZXZ")):
+        if columns := _complete(letters, [keys]):
+            return _measured("euler", plain, columns, hint)
+    columns = _complete(numbered, _THREES)
+    return None if columns is None else _measured("euler", plain, columns, "any")
 
 
 def _conserved(plain: Sequence[_Name], free: Sequence[int]) -> tuple[ColumnGroup, ...]:
     energy = [ColumnGroup("energy", (k,)) for k in free if ENERGY.fullmatch(plain[k].plain)]
     groups = [parts for stem, parts in _groups(plain, free).items() if MOMENTUM.fullmatch(stem)]
-    threes = [[parts[n] for n in three] for parts in groups for three in _THREES if all(n in parts for n in three)]
-    return (*energy[:1], *(ColumnGroup("momentum", tuple(columns)) for columns in threes[:1]))
+    threes = [columns for parts in groups if (columns := _complete(parts, _THREES))]
+    return (*energy[:1], *(ColumnGroup("momentum", columns) for columns in threes[:1]))
 
 
 def _place(plain: Sequence[_Name]) -> tuple[int, int] | None:
     by_name = {name.plain: k for k, name in enumerate(plain) if name.unit in ("deg", "")}
-    for latitude, longitude in (("latitude", "longitude"), ("lat", "lon"), ("lat", "long")):
-        if latitude in by_name and longitude in by_name:
-            return by_name[latitude], by_name[longitude]
-    return None
+    found = _complete(by_name, (("latitude", "longitude"), ("lat", "lon"), ("lat", "long")))
+    return None if found is None else (found[0], found[1])

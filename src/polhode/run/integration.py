@@ -5,6 +5,7 @@ import time
 import warnings
 from collections.abc import Callable
 from contextlib import AbstractContextManager
+from copy import copy
 from functools import lru_cache
 from typing import Any, Generic, NamedTuple, Protocol, Self, TypeVar, final
 
@@ -410,8 +411,11 @@ class Integration:
     made: Solution | None = None
     """What that has made."""
     nudged: PerturbedStart | None
+    """Where it begins, if not at the start of its problem."""
     otherwise: Callable[[], "Integration"]
-    """Where it begins, if not at the start of its problem, and the run in chunks if it turns out to be long."""
+    """Makes the run in chunks that takes its place if it turns out to be long."""
+    steps_are_chosen = False
+    """Whether a tolerance has chosen the steps, so that advice about them is of no use."""
     raised = "an exception"
     """What compiled code has raised, where plain Python does not: an integer that is too large, for one."""
 
@@ -451,9 +455,7 @@ class Integration:
 
     def beside(self, problem: Problem, plan: Plan, nudged: PerturbedStart | None = None) -> "Integration":
         """Returns another run of the same body under the same torque, which need not be tried again."""
-        other = object.__new__(Integration)
-        other.__dict__.update(self.__dict__)
-        begin = None
+        other, begin = copy(self), None
         if nudged is not None:
             begin = Begin(problem.t_start, nudged.quaternion, nudged.momentum, state=problem.state_start)
             other.body = self.body._replace(inverse=triple(nudged.inverses))
@@ -466,8 +468,7 @@ class Integration:
 
     def with_body(self, problem: Problem, values: Floats) -> "Integration":
         """Returns a run of another body, for which this one stands, under a torque with other parameters."""
-        other = object.__new__(Integration)
-        other.__dict__.update(self.__dict__)
+        other = copy(self)
         other.body = as_kernels_see(problem.body, gyrostat=is_gyrostat(self.body))
         other.frame, other.values = Frame.of(problem.body), np.array(values)
         carried = np.zeros(self.arrays.carried.size)
@@ -478,13 +479,14 @@ class Integration:
     def restart(self, problem: Problem, plan: Plan, begin: Begin | None = None) -> None:
         """Goes back to the start of the problem, or to where the run begins."""
         self.problem, self.plan = problem, plan
-        self.t_begin = problem.t_start if begin is None else begin.t
-        q, m, z = problem.quaternion_start, problem.momentum_start, problem.state_start
-        if begin is not None:
-            q, m, z = begin.quaternion, begin.momentum, begin.state
+        if begin is None:
+            begin = Begin(problem.t_start, problem.quaternion_start, problem.momentum_start, (), problem.state_start)
+        self.t_begin = begin.t
         self.steps = steps_of(problem, plan, self.t_begin)
         self.segment = self.steps.segments[0]
-        self.arrays = Buffers(self.frame.inward(q, m, z), self.steps.clock, self.values.size)
+        self.arrays = Buffers(
+            self.frame.inward(begin.quaternion, begin.momentum, begin.state), self.steps.clock, self.values.size
+        )
         self.steps.reserve(self.arrays)
         self.before = 0  # steps in the segments that are finished
         self.evaluations = 0  # in them, of a stepper that counts its own
@@ -606,20 +608,18 @@ class Integration:
         window = self.steps.here(self.segment, self.arrays).window
         return Params(read_only(self.values), self.frame.axes, window, self.plan.method.tuning)
 
-    def _seen_by_torque(self, t: float, s: State | CarriedState) -> tuple[Quat, Vec3]:
-        """Returns attitude and rate as a torque sees them, in the user's axes."""
-        return self.frame.seen_by_torque(s, rate_of(body_at(self.body, self._params(), t), s.m))
+    def _given_to_torque(self, t: float, s: State | CarriedState) -> tuple[Quat, Vec3, Any, tuple[float, ...]]:
+        """Returns what a torque is given besides the time: attitude, rate, both in the user's axes, p and z."""
+        q, w = self.frame.seen_by_torque(s, rate_of(body_at(self.body, self._params(), t), s.m))
+        return q, w, read_only(self.values), tuple(self._carried().tolist())
 
     def _sample(self, t: float) -> None:
         """Lets laws of Python look at the body, where a segment begins."""
         kernel = self.problem.torque.sample_kernel
         assert kernel is not None
-        s = self._state()
-        q, w = self._seen_by_torque(t, s)
+        given = self._given_to_torque(t, self._state())
         with self._keeping(f"raised by a sampled law at t = {t:.12g}; {KEPT}"):
-            self.arrays.state[STATE : STATE + self.stepper.carried] = kernel(
-                t, q, w, read_only(self.values), tuple(self._carried().tolist())
-            )
+            self.arrays.state[STATE : STATE + self.stepper.carried] = kernel(t, *given)
 
     def _keeping(self, note: str) -> AbstractContextManager[None]:
         """Keeps what was computed before a call of the user's code."""
@@ -782,6 +782,8 @@ class Integration:
         if status != Status.INTERRUPTED and not known and (fault := self._fault(t)):
             return f"the torque {torque} {fault} {place}"
         usual = "take a shorter step"
+        if self.steps_are_chosen:
+            usual = "name another method beside rtol (DOP853; Radau for a stiff torque), or end the run before it"
         if status == Status.STALLED:
             usual = "the torque may be infinite there: end the run before it, or try a wider tolerance or other method"
         at_fault = status not in (Status.INTERRUPTED, Status.RAISED)
@@ -793,10 +795,12 @@ class Integration:
     def _seen(self, t: float) -> str | None:
         """Returns what the torque was doing in the step that failed, if it changes the momentum within that time."""
         s = self._state()
-        q, w = self._seen_by_torque(t, s)
+        q, w, p, z = self._given_to_torque(t, s)
         steps = self.plan.step if not self.plan.method.variable_steps else 1e-3 * (t - self.t_begin)
-        seen = (read_only(self.values), t, q, w, tuple(self._carried().tolist()))
-        return what_torque_does(self.problem.torque, *seen, math.hypot(*s.m), abs(steps))
+        remedy = "take steps shorter than that, or give rtol instead of step"
+        if self.steps_are_chosen:
+            remedy = "name method='Radau' beside rtol"
+        return what_torque_does(self.problem.torque, p, t, q, w, z, math.hypot(*s.m), abs(steps), remedy)
 
     def _remedy(self, usual: str) -> str:
         """Returns what to try, unless products of the numbers given leave the range of floats whatever the step."""
@@ -812,7 +816,7 @@ class Integration:
             return f"check the numbers of the torque {self.problem.torque.name} and their units: one is {strongest:.3g}"
         rate = math.hypot(*self.problem.omega_start)
         turn = 0.0 if self.plan.method.variable_steps else rate * abs(self.plan.step)
-        if turn <= 1.0:
+        if turn <= 1.0 or self.steps_are_chosen:
             return usual
         return f"take a shorter step: it turns the body by {turn:.2g} rad; {good_steps(rate)} suit its rate"
 
@@ -831,10 +835,9 @@ class Integration:
         kernel = self.problem.torque.sample_kernel
         if kernel is None:
             return None
-        s = self._state()
-        q, w = self._seen_by_torque(t, s)
+        given = self._given_to_torque(t, self._state())
         with faults_ignored(), np.errstate(all="ignore"):
-            taken = kernel(t, q, w, read_only(self.values), tuple(self._carried().tolist()))
+            taken = kernel(t, *given)
             if not all(map(math.isfinite, taken)):
                 wrong = dict(zip(self.problem.torque.state_names, taken, strict=True))
                 listed = ", ".join(f"{name} = {x:g}" for name, x in wrong.items() if not math.isfinite(x))
@@ -851,14 +854,12 @@ class Integration:
 
     def _try_torque(self) -> float:
         """Calls the torque once in plain Python, before anything is compiled; returns its size."""
-        torque, t = self.problem.torque, self.t_begin
-        s = self._state()
-        q, w = self._seen_by_torque(t, s)
-        t_seen = t
+        t_seen = t = self.t_begin
+        q, w, p, z = self._given_to_torque(t, self._state())
         if self.problem.breakpoints:
             low, high = self.steps.here(self.segment, self.arrays).window
             t_seen = min(max(t, low), high)
-        return size_at_start(torque, read_only(self.values), t, t_seen, q, w, tuple(self._carried().tolist()))
+        return size_at_start(self.problem.torque, p, t, t_seen, q, w, z)
 
 
 def solve(

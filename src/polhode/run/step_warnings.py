@@ -160,5 +160,6 @@ def duration(seconds: float) -> str:
     """Returns a length of time in words, in the largest unit of which there is one."""
     for unit, size in (("years", 31_557_600.0), ("days", 86_400.0), ("hours", 3600.0), ("minutes", 60.0)):
         if seconds >= size:
-            return f"about {seconds / size:.2g} {unit}"
+            count = f"{float(f'{seconds / size:.2g}'):,g}"
+            return f"about {count} {unit[:-1] if count == '1' else unit}"
     return f"about {seconds:.2g} seconds"

@@ -15,7 +15,7 @@ from polhode.kernels.algebra.quat import multiply, slight_turn
 from polhode.kernels.types import Depends, Quat, Vec3
 from polhode.problem import NO_STATE
 from polhode.support.arrays import Floats
-from polhode.support.interrupts import is_from_handler
+from polhode.support.interrupts import attempted
 from polhode.torques import Torque
 
 STIFF_RADIANS = 3000.0
@@ -36,6 +36,7 @@ LIMITED = (0.25, 1.5)
 Their mean is 0.6 to 1 of it, as measured."""
 
 
+@np.errstate(all="ignore")
 def fastest_decay(
     body: Body, torque: Torque, t: float, q: Floats, w: Floats, span: float, z: Floats = NO_STATE
 ) -> float:  # fmt: skip
@@ -48,28 +49,17 @@ def fastest_decay(
     """
     if not (torque.depends & Depends.RATE or torque.state_names) or span == 0.0:
         return 0.0
-    try:
-        with np.errstate(all="ignore"):
-            found = _fastest(body, torque, t, q, w, z, span)
-    except Exception as problem:  # the user's code may raise anything
-        if is_from_handler(problem):
-            raise
-        return 0.0
+    found = attempted(lambda: _fastest(body, torque, t, q, w, z, span), 0.0)
     return found if math.isfinite(found) else 0.0
 
 
+@np.errstate(all="ignore")
 def fastest_change(body: Body, torque: Torque, t: float, q: Floats, w: Floats, span: float, z: Floats) -> float:
     """Returns the rate of the fastest disturbance, whether it dies out, oscillates or grows; 0: it is not known.
 
     It is that of the carried numbers, if these are quicker than the body: a spring, a filter, a motor.
     """
-    try:
-        with np.errstate(all="ignore"):
-            found = float(np.abs(_modes(body, torque, t, q, w, z, span)).max(initial=0.0))
-    except Exception as problem:  # the user's code may raise anything
-        if is_from_handler(problem):
-            raise
-        return 0.0
+    found = attempted(lambda: float(np.abs(_modes(body, torque, t, q, w, z, span)).max(initial=0.0)), 0.0)
     return found if math.isfinite(found) else 0.0
 
 
@@ -149,19 +139,17 @@ def is_dry(torque: Torque, values: Floats, t: float, q: Floats, w: Floats, z: Fl
     attitude, carried = tuple(q.tolist()), tuple(z.tolist())
     rate = w / np.linalg.norm(w) * max(float(np.linalg.norm(w)), 1e-3) if w.any() else np.full(3, 1e-3)
 
+    @np.errstate(all="ignore")
     def jump(share: float) -> Floats:
         """Returns by how much the torque changes where the rate passes through zero."""
         x, y, z = (share * rate).tolist()
         ahead, back = (torque.called(t, attitude, v, values, carried) for v in ((x, y, z), (-x, -y, -z)))
         return np.asarray(np.array(ahead, dtype=float) - np.array(back, dtype=float))
 
-    try:
-        with np.errstate(all="ignore"):
-            small, smaller = jump(DRY_LOOKS[0]), jump(DRY_LOOKS[1])
-    except Exception as problem:  # the user's code may raise anything
-        if is_from_handler(problem):
-            raise
+    jumps = attempted(lambda: [jump(share) for share in DRY_LOOKS], None)
+    if jumps is None:
         return False
+    small, smaller = jumps
     size = float(np.linalg.norm(smaller))
     return bool(size > 0.5 * float(np.linalg.norm(small)) > 0.0 and smaller @ rate < 0.0 and math.isfinite(size))
 

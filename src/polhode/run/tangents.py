@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import warnings
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass, fields, is_dataclass, replace
 from typing import Any, NamedTuple
 
@@ -85,32 +86,30 @@ def names_of(derivatives: Any) -> tuple[str, ...]:
 def numbers_of(torque: Torque, body: Body) -> dict[str, Floats]:
     """The numbers of a torque by name, each with the change of its parameters by it."""
     if isinstance(torque, CustomTorque):
-        count = len(list(torque.parameters(body)))
+        unit = np.eye(len(list(torque.parameters(body))))[torque.head_size :]
         placed = {place for place, _ in torque.tables}
-        first = torque.head_size
-        return {
-            f"p[{k}]": np.eye(count)[first + k] for k in range(len(torque.values)) if k not in placed
-        }  # fmt: skip
+        return {f"p[{k}]": unit[k] for k in range(len(torque.values)) if k not in placed}
     found: dict[str, Floats] = {}
     known: Any = torque
     for field in fields(known) if is_dataclass(known) else ():
         value: Any = getattr(torque, field.name)
-        items = [value] if isinstance(value, float) else list(value) if isinstance(value, tuple) else []
-        if not items or not all(isinstance(x, float) for x in items):
+        items: dict[str, Any] = {field.name: value}
+        if isinstance(value, tuple):
+            items = {f"{field.name}[{k}]": x for k, x in enumerate(value)}
+        if not all(isinstance(x, float) for x in items.values()):
             continue
-        for k, x in enumerate(items):
-            ends = []
-            step = STEP * (abs(x) or max(map(abs, items)) or 1.0)
-            for sign in (1.0, -1.0):
-                moved = [*items[:k], x + sign * step, *items[k + 1 :]]
-                try:
-                    other = replace(known, **{field.name: moved[0] if isinstance(value, float) else tuple(moved)})
-                except ValueError:
-                    break
-                ends.append(np.array(list(other.parameters(body))))
-            if len(ends) == 2:
-                found[field.name if isinstance(value, float) else f"{field.name}[{k}]"] = (ends[0] - ends[1]) / 2 / step
+        for label, x in items.items():
+            step = STEP * (abs(x) or max(map(abs, items.values())) or 1.0)
+            with suppress(ValueError):
+                ends = [_with_numbers(torque, {label: change}) for change in (step, -step)]
+                found[label] = _difference(ends, [body, body]) / 2 / step
     return found
+
+
+def _difference(torques: Sequence[Torque], bodies: Sequence[Body]) -> Floats:
+    """The difference of the parameters of two torques, each for its body."""
+    high, low = (np.array(list(t.parameters(b))) for t, b in zip(torques, bodies, strict=True))
+    return np.asarray(high - low)
 
 
 def _matching(name: str, known: dict[str, Floats], torque: Torque) -> list[str]:
@@ -165,9 +164,7 @@ def _by_tensor(torque: Torque, body: Body, E: Floats, count: int) -> Floats:
         return np.zeros(count)
     step = STEP * float(body.moments.min())
     ends = [Body(body.tensor + s * step * E, allow_unphysical=True, rotor=body.rotor) for s in (1.0, -1.0)]
-    high, low = (np.array(list(torque.parameters(one))) for one in ends)
-    found: Floats = (high - low) / (2.0 * step)
-    return found
+    return _difference([torque, torque], ends) / (2.0 * step)
 
 
 def check_names(problem: Problem, by: tuple[str, ...]) -> None:

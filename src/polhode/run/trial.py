@@ -28,7 +28,7 @@ from polhode.kernels.types import (
 from polhode.methods import Method
 from polhode.problem import Problem
 from polhode.support.arrays import Floats
-from polhode.support.interrupts import faults_ignored, is_from_handler
+from polhode.support.interrupts import attempted, faults_ignored, is_from_handler
 from polhode.support.returned_numbers import no_real_number, plain_item, size_of
 from polhode.torques import CustomTorque, SumTorque, Torque
 
@@ -45,13 +45,7 @@ TRIAL_ROWS = 4
 
 def size_or_zero(kernel: UserTorque, t: float, q: Quat, w: Vec3, p: Floats) -> float:
     """Returns the size of the torque, or zero where it cannot be computed: a run that comes there will say so."""
-    try:
-        x, y, z = kernel(t, q, w, p)
-        size = math.hypot(x, y, z)
-    except Exception as problem:  # the user's code may raise anything
-        if is_from_handler(problem):
-            raise
-        return 0.0
+    size = attempted(lambda: math.hypot(*kernel(t, q, w, p)), 0.0)
     return size if math.isfinite(size) else 0.0
 
 
@@ -68,7 +62,7 @@ def size_at_start(
                 raise
             told = f"{problem}{_remedy(problem, own)}"
             raise ValueError(f"the torque {name} raised {type(problem).__name__} at t = {t:g}: {told}") from problem
-        size = size_of(name, n if not carried else _torque_of_pair(name, n, part.state_names, t), t)
+        size = size_of(name, _torque_of_pair(name, n, part.state_names, t) if part.state_names else n, t)
         if part.potential_kernel is not None:
             _try_potential(name, part.potential_kernel, own, t_seen, q)
         if part is torque:
@@ -134,14 +128,14 @@ ALONG = 0.1
 """The share of a torque that must lie along the rate, or against it, to say that it drives or brakes the body."""
 
 
-OR_RTOL = ", or give rtol instead of step"
-"""What else to try, for who has not given it."""
-
-
 def what_torque_does(
-    torque: Torque, values: Floats, t: float, q: Quat, w: Vec3, z: tuple[float, ...], momentum: float, step: float
-) -> str | None:
-    """Returns what a torque does to the body within a step, in words, if it changes the whole momentum in less."""
+    torque: Torque, values: Floats, t: float, q: Quat, w: Vec3, z: tuple[float, ...], momentum: float, step: float,
+    remedy: str,
+) -> str | None:  # fmt: skip
+    """Returns what a torque does to the body within a step, in words, if it changes the whole momentum in less.
+
+    The sentence about a stiff torque ends with its `remedy`.
+    """
     size = size_or_zero(partial(torque.called, z=z), t, q, w, values)
     rate = math.hypot(*w)
     if not torque.depends & Depends.RATE or not (size * step > momentum > 0.0 and math.isfinite(rate)):
@@ -154,7 +148,7 @@ def what_torque_does(
             "the motion may end here, and no step leads beyond; if it should not, look at the sign of the torque"
         )
     if along < -ALONG:
-        return f"the torque stops the body within {within:.1g} s (it is stiff): take steps shorter than that{OR_RTOL}"
+        return f"the torque stops the body within {within:.1g} s (it is stiff): {remedy}"
     return None
 
 

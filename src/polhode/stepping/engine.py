@@ -186,6 +186,12 @@ class StepEngine:
         if recipe.torque is not self.recipe.torque:
             self.recipe, self.is_known_always = recipe, _is_known_always(recipe.torque)
 
+    def stop(self, failed: dict[int, Status]) -> None:
+        """Lets these bodies stay where they are, and all others go on."""
+        self.count[:, AT.status], self.failed = 0, len(failed)
+        for k, status in failed.items():
+            self.count[k, AT.status] = status
+
     def copy(self, states: Floats) -> StepEngine:
         """Returns the same engine with arrays of its own, for other states."""
         other = object.__new__(StepEngine)

@@ -18,13 +18,15 @@ LARGEST = 1e100
 """Measured and logged numbers are smaller than this: squares and products of larger ones are no numbers any more."""
 
 
-def number(name: str, value: Any, *, positive: bool = False) -> float:
+def number(name: str, value: Any, *, positive: bool = False, negative: bool = True) -> float:
     """Returns the value as a finite float."""
     x = value if type(value) is float else _float(name, value)
     if not math.isfinite(x):
         raise ValueError(f"{name} must be finite, not {x}")
     if positive and x <= 0:
         raise ValueError(f"{name} must be positive, not {x:g}")
+    if x < 0.0 and not negative:
+        raise ValueError(f"{name} must not be negative, not {x:g}")
     return x
 
 

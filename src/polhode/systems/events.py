@@ -392,11 +392,10 @@ class StretchedRun:
         state, earlier = self.state, self.earlier
         for k, plan in enumerate(self.plans):
             run = self._run(k, state, 0 if whole is None else whole.stats.steps)
-            joined = partial(self._joined, whole)
-            with keeping(SimulationInterrupted, partial(_kept, joined)):
+            with keeping(SimulationInterrupted, partial(self._joined, whole)):
                 watch = SystemWatch(run, self.events, earlier) if self.events else run
                 part = watch.solution()
-            whole = joined(part)
+            whole = self._joined(whole, part)
             assert whole is not None
             if isinstance(run.steps, AdaptiveSteps):
                 self.suggested += run.steps.suggested
@@ -407,7 +406,8 @@ class StretchedRun:
         return whole
 
     def _joined(self, whole: SystemSolution | None, made: Any) -> SystemSolution | None:
-        """Returns what there is with another stretch, which may be nothing."""
+        """Returns what there is with another stretch: a solution, or that of an exception, which may have none."""
+        made = made if isinstance(made, SystemSolution) else getattr(made, "solution", None)
         if not isinstance(made, SystemSolution):
             return whole
         part = made
@@ -418,11 +418,6 @@ class StretchedRun:
             return part
         both: SystemSolution = whole.followed_by(part, 0, same_events=True)
         return both if part.step_error is None else both.having(step=(both.t_last - both.t_span[0]) / both.stats.steps)
-
-
-def _kept(joined: Callable[[Any], Any], raised: BaseException) -> Any:
-    """Returns the whole of which an exception has a stretch."""
-    return joined(getattr(raised, "solution", None))
 
 
 def happened_at_end(solution: SystemSolution) -> Earlier:

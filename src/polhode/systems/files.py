@@ -53,16 +53,13 @@ SYSTEM_ARRAYS = (
 _ROWS = ("position", "velocity", "quaternion", "momentum")
 
 
-def _labels() -> dict[str, Variable]:
-    return {
-        "component": Variable(("component",), np.array(["x", "y", "z"])),
-        "quaternion_component": Variable(("quaternion_component",), np.array(["w", "x", "y", "z"])),
-    }
+_LABELS = {"component": "xyz", "quaternion_component": "wxyz"}
+_ESTIMATES = ("error_estimate", "rtol", "step_error")
 
 
 def table_of(s: SystemSolution) -> dict[str, Variable]:
     """Returns everything that has a row for each time."""
-    out = _labels()
+    out = {name: Variable((name,), np.array([*letters])) for name, letters in _LABELS.items()}
     for name, (dimensions, long_name, units) in _NAMES.items():
         if name != "potential_energy" or s.has_potential:
             data = s.t if name == "time" else getattr(s, name)
@@ -86,7 +83,7 @@ def dataset(s: SystemSolution) -> Dataset:
 
 
 def _attributes(s: SystemSolution) -> dict[str, Any]:
-    optional: dict[str, Any] = {"error_estimate": s.error_estimate, "rtol": s.rtol, "step_error": s.step_error}
+    optional: dict[str, Any] = {name: getattr(s, name) for name in _ESTIMATES}
     if s.heat is not None:
         optional |= {"heat_kT": s.heat.kT, "heat_friction": s.heat.friction}
         optional |= {"heat_rotational_friction": s.heat.rotational_friction, "heat_seed": str(s.heat.seed)}
@@ -172,6 +169,7 @@ def _rebuilt(contents: Contents, forces: Forces | None) -> SystemSolution:
     t = checks.row("time", data["time"]) if data["time"].size else np.zeros(0)
     shapes = {"position": (n, 3), "velocity": (n, 3), "quaternion": (n, 4), "momentum": (n, 3)}
     rows: dict[str, Any] = {k: checks.array(k, data.get(k, np.zeros((0, *w))), (t.size, *w)) for k, w in shapes.items()}
+    estimates: dict[str, Any] = {name: float(a[name]) for name in _ESTIMATES if name in a}
     potential = None
     if "potential_start" in a:
         potential = np.concatenate([[float(a["potential_start"])], data.get("potential_energy", np.zeros(0))])
@@ -185,10 +183,8 @@ def _rebuilt(contents: Contents, forces: Forces | None) -> SystemSolution:
         Stats(int(a["steps"]), int(a["nfev"]), float(a["seconds"])), t, **rows, status=Status(int(a["status"])),
         message=str(a["message"]), t_span=(float(a["t_start"]), float(a["t_end"])), t_last=float(a["t_last"]),
         last=checks.array("last", data["last"], (13 * n,)), grid=(float(a["grid_start"]), int(a["grid_step"])),
-        heat=heat, error_estimate=float(a["error_estimate"]) if "error_estimate" in a else None,
-        rtol=float(a["rtol"]) if "rtol" in a else None,
-        step_error=float(a["step_error"]) if "step_error" in a else None, metadata=dict(json.loads(str(a["metadata"]))),
-        saved_potential=potential,
+        heat=heat, metadata=dict(json.loads(str(a["metadata"]))), saved_potential=potential,
+        **estimates,
     )  # fmt: skip
     events = []
     for k, name in enumerate(json.loads(str(a["events"]))):

@@ -8,6 +8,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
+from itertools import product
 from typing import Any
 
 import numpy as np
@@ -24,7 +25,7 @@ from polhode.run.step_warnings import levels_of_polhode
 from polhode.support import checks
 from polhode.support.arrays import Floats, lengths
 from polhode.systems.system import System
-from polhode.torques import Torque
+from polhode.torques import Torque, checked
 
 ENERGY_SIGNATURE = "ppppppii"
 CHECKED_ERROR = 1e-5
@@ -54,13 +55,13 @@ class Forces(ABC):
         """The function that adds forces and torques."""
 
     @property
-    @abstractmethod
     def energy_kernel(self) -> bodies.Energy | None:
         """The potential energy as a kernel; None: there is none that compiled code knows."""
+        return None
 
-    @abstractmethod
     def numbers(self, system: System) -> list[float]:
         """Returns what the kernel reads in p; raises an error if the forces do not suit the system."""
+        return []
 
     def room(self, system: System) -> int:
         """Returns how many numbers of room the kernel needs."""
@@ -110,10 +111,6 @@ class NoForces(Forces):
     keeps_momentum = keeps_angular_momentum = True
 
     kernel, energy_kernel = staticmethod(bodies.no_forces), staticmethod(bodies.no_energy)
-
-    def numbers(self, system: System) -> list[float]:
-        """Returns nothing."""
-        return []
 
 
 def checked_forces(forces: Any) -> Forces:
@@ -378,9 +375,8 @@ class Pairs(Forces):
         self.damping = 0.0
         if pure:
             assert self.cutoff is not None
-            self.damping = DAMPING / self.cutoff if damping is None else checks.number("damping", damping)
-        if self.damping < 0.0:
-            raise ValueError(f"damping must not be negative, not {self.damping:g}")
+            given = DAMPING / self.cutoff if damping is None else damping
+            self.damping = checks.number("damping", given, negative=False)
         if self.damping:
             self.value, self.slope = kernels.damped(self.value, self.slope)
         self._table: list[float] = []
@@ -428,14 +424,13 @@ class Pairs(Forces):
     def _own_energy(self, own: list[Site]) -> float:
         """Returns half the sum of the energies of charges in a body as they are cut, less those of whole charges."""
         total, cutoff = 0.0, self.cutoff or math.inf
-        for s in own:
-            for other in own:
-                k = 2 * (len(self.kinds) * self.kinds[s.numbers] + self.kinds[other.numbers])
-                v, dv = self._table[k : k + 2]
-                r = math.dist(s.position, other.position)
-                product = cutoff * float(self.potential(cutoff, np.array(s.numbers), np.array(other.numbers)))
-                part = math.erf(self.damping * r) / r if r > 0.0 else 2.0 * self.damping / math.sqrt(math.pi)
-                total += 0.5 * (-product * part - v - (r - cutoff) * dv)
+        for s, other in product(own, own):
+            k = 2 * (len(self.kinds) * self.kinds[s.numbers] + self.kinds[other.numbers])
+            v, dv = self._table[k : k + 2]
+            r = math.dist(s.position, other.position)
+            charges = cutoff * float(self.potential(cutoff, np.array(s.numbers), np.array(other.numbers)))
+            part = math.erf(self.damping * r) / r if r > 0.0 else 2.0 * self.damping / math.sqrt(math.pi)
+            total += 0.5 * (-charges * part - v - (r - cutoff) * dv)
         return total
 
     def warn_of_jump(self, kT: float, whose: str) -> None:
@@ -467,11 +462,9 @@ class Pairs(Forces):
             for other in some[k:]:
                 for p, q in turns.tolist():
                     total = 0.0
-                    for s in one:
-                        for z in other:
-                            d = away + to_space(q, z.position) - np.array(to_space(p, s.position))
-                            axes = to_space(p, s.axis or ORIGIN), to_space(q, z.axis or ORIGIN)
-                            total += self._energy_of(s, z, d, *axes)
+                    for s, z in product(one, other):
+                        d = away + to_space(q, z.position) - np.array(to_space(p, s.position))
+                        total += self._energy_of(s, z, d, to_space(p, s.axis or ORIGIN), to_space(q, z.axis or ORIGIN))
                     most = max(most, abs(total))
         return most
 
@@ -531,11 +524,8 @@ class Pairs(Forces):
 
     def positions(self, system: System, x: Floats, q: Floats) -> list[tuple[int, Site, Floats, Floats]]:
         """Returns body, site, position and axis in space of all sites."""
-        from scipy.spatial.transform import Rotation
-
-        turns = Rotation.from_quat(q, scalar_first=True)
         return [
-            (i, s, x[i] + turns[i].apply(s.position), turns[i].apply(s.axis or ORIGIN))
+            (i, s, x[i] + to_space(q[i], s.position), np.array(to_space(q[i], s.axis or ORIGIN)))
             for i, own in enumerate(self.sites_of(system))
             for s in own
         ]
@@ -555,20 +545,16 @@ class Pairs(Forces):
     def _check_pair(self, s: Site, other: Site, d: Floats, u: Floats, w: Floats) -> None:
         one, two = np.array(s.numbers), np.array(other.numbers)
         assert self.derivative is not None
+        z = np.array([np.linalg.norm(d)])
         if self.directed:
             z = np.concatenate([d, u, w])
-
-            def value(z: Floats) -> float:
-                return float(self.potential(tuple(z[:3]), tuple(z[3:6]), tuple(z[6:]), one, two))
-
             given = np.concatenate([np.ravel(g) for g in self.derivative(tuple(d), tuple(u), tuple(w), one, two)])
         else:
-            z = np.array([np.linalg.norm(d)])
-
-            def value(z: Floats) -> float:
-                return float(self.potential(float(z[0]), one, two))
-
             given = np.array([float(self.derivative(float(z[0]), one, two))])
+
+        def value(z: Floats) -> float:
+            return self._energy_of(s, other, z[:3], z[3:6], z[6:])
+
         if given.shape != z.shape:
             raise ValueError(f"the derivative must return {z.size} numbers, not {given.size}")
         size = float(np.linalg.norm(d))
@@ -733,7 +719,7 @@ class TorqueOnEach(Forces):
 
     def __init__(self, torque: Torque, window: tuple[float, float] = (-math.inf, math.inf)) -> None:
         """Takes the open interval in which the torque is asked: jumps at its ends belong to neither side."""
-        if torque.depends & Depends.RATE:
+        if checked(torque).depends & Depends.RATE:
             raise ValueError(f"forces on systems depend on positions, attitudes and time; {torque.name} needs the rate")
         if torque.state_names:
             raise ValueError(
@@ -806,10 +792,27 @@ def forces(
     return ArrayForces(function, parameters, potential, compiled, depends_on_time)
 
 
-class ArrayForces(Forces):
-    """Forces that a function of the user's computes: see `polhode.forces`."""
+class OutsideForces(Forces):
+    """Forces that compiled code calls by the address of a function."""
 
     suits_lanes = False
+    kernel = staticmethod(kernels.outside_forces)
+
+    def __init__(self, name: str, parameters: Any, depends_on_time: bool, address: int = 0) -> None:
+        self.name, self.depends_on_time, self.address = name, depends_on_time, address
+        self.parameters = checks.row("parameters", parameters) if np.size(parameters) else np.zeros(0)
+
+    def numbers(self, system: System) -> list[float]:
+        """Returns the address, in two halves, and the parameters."""
+        return [*(float(half) for half in divmod(self.address, 2**HALF_BITS)), *self.parameters.tolist()]
+
+    def room(self, system: System) -> int:
+        """Returns room for what is called to write to."""
+        return 6 * len(system)
+
+
+class ArrayForces(OutsideForces):
+    """Forces that a function of the user's computes: see `polhode.forces`."""
 
     def __init__(
         self, function: Callable[..., Any], parameters: Any, potential: Callable[..., Any] | None, compiled: bool,
@@ -821,12 +824,11 @@ class ArrayForces(Forces):
         if potential is not None:
             _check_arguments("potential", potential, ("t", "x", "q", "p"))
         self.function, self.potential, self.compiled = function, potential, compiled
-        self.parameters = checks.row("parameters", parameters) if np.size(parameters) else np.zeros(0)
-        self.name, self.depends_on_time = _name_of(function), depends_on_time and potential is None
+        super().__init__(_name_of(function), parameters, depends_on_time and potential is None)
         self._link: Trampoline | None = None
 
     @property
-    def kernel(self) -> bodies.Forces:
+    def kernel(self) -> bodies.Forces:  # type: ignore[override]
         """The function among kernels."""
         return kernels.forces_of_arrays(self.function) if self.compiled else kernels.outside_forces
 
@@ -846,11 +848,12 @@ class ArrayForces(Forces):
             return [float(self.parameters.size), *self.parameters.tolist()]
         if self._link is None:
             self._link = forces_callback(self._call, self.parameters.size, f"the forces {self.name}")
-        return [*_halves(self._link.address), *self.parameters.tolist()]
+            self.address = self._link.address
+        return super().numbers(system)
 
     def room(self, system: System) -> int:
         """Returns room for what is called to write to."""
-        return 0 if self.compiled else 6 * len(system)
+        return 0 if self.compiled else super().room(system)
 
     def _call(self, t: float, n: int, x: Floats, q: Floats, p: Floats, out: Any) -> None:
         """Calls the function, checks what it returns, and writes it to `out`."""
@@ -896,9 +899,8 @@ class ArrayForces(Forces):
         def at(z: Floats) -> float:
             y, r = x.copy(), q.copy()
             y[i] = y[i] + z[:3]
-            r[i] = (Rotation.from_quat(q[i], scalar_first=True) * Rotation.from_rotvec(z[3:])).as_quat(
-                scalar_first=True
-            )
+            turned = Rotation.from_quat(q[i], scalar_first=True) * Rotation.from_rotvec(z[3:])
+            r[i] = turned.as_quat(scalar_first=True)
             return float(potential(t, y, r, self.parameters))
 
         axes, here = np.eye(6), np.zeros(6)
@@ -928,54 +930,25 @@ def forces_from_pointer(address: Any, *, parameters: Any = (), depends_on_time: 
     return PointerForces(address, parameters, depends_on_time)
 
 
-class PointerForces(Forces):
+class PointerForces(OutsideForces):
     """Forces that a function outside of the program computes: see `polhode.systems.forces_from_pointer`."""
-
-    suits_lanes = False
 
     def __init__(self, address: Any, parameters: Any, depends_on_time: bool) -> None:
         self.owner = address  # which may own the code
-        if isinstance(address, int) and not isinstance(address, bool):
-            self.address = address
-        else:
+        if not isinstance(address, int) or isinstance(address, bool):
             try:
-                self.address = ctypes.cast(address, ctypes.c_void_p).value or 0
+                address = ctypes.cast(address, ctypes.c_void_p).value or 0
             except (TypeError, ctypes.ArgumentError):
                 raise TypeError(f"address must be a number or a function of ctypes, not {address!r}") from None
-        if self.address <= 0:
-            raise ValueError(f"address must be that of a function, not {self.address}")
-        self.parameters = checks.row("parameters", parameters) if np.size(parameters) else np.zeros(0)
-        self.name, self.depends_on_time = f"function at {self.address:#x}", depends_on_time
-
-    @property
-    def kernel(self) -> bodies.Forces:
-        """The function that calls any other by its address."""
-        return kernels.outside_forces
-
-    @property
-    def energy_kernel(self) -> None:
-        """There is none."""
-        return
-
-    def numbers(self, system: System) -> list[float]:
-        """Returns the address and the parameters."""
-        return [*_halves(self.address), *self.parameters.tolist()]
-
-    def room(self, system: System) -> int:
-        """Returns room for what is called to write to."""
-        return 6 * len(system)
-
-
-def _halves(address: int) -> list[float]:
-    return [float(half) for half in divmod(address, 2**HALF_BITS)]
+        if address <= 0:
+            raise ValueError(f"address must be that of a function, not {address}")
+        super().__init__(f"function at {address:#x}", parameters, depends_on_time, address)
 
 
 # --- energies
 
 
-@lru_cache(maxsize=64)
-def _energy(kernel: bodies.Energy) -> Callable[..., int]:
-    return bodies.energy_rows(kernel)
+_energy = lru_cache(maxsize=64)(bodies.energy_rows)
 
 
 def energies_of(forces: Forces, system: System, t: Floats, x: Floats, q: Floats) -> Floats | None:

@@ -54,11 +54,9 @@ class Langevin:
     """A whole number of at most 64 bits; another gives other random numbers."""
 
     def __post_init__(self) -> None:
-        for name in ("kT", "friction"):
-            if checks.number(name, getattr(self, name)) < 0:
-                raise ValueError(f"{name} must not be negative, not {getattr(self, name):g}")
-        if self.rotational_friction is not None and checks.number("rotational_friction", self.rotational_friction) < 0:
-            raise ValueError(f"rotational_friction must not be negative, not {self.rotational_friction:g}")
+        for name in ("kT", "friction", "rotational_friction"):
+            if name != "rotational_friction" or self.rotational_friction is not None:
+                checks.number(name, getattr(self, name), negative=False)
         if isinstance(self.seed, bool) or not isinstance(self.seed, int | np.integer) or not 0 <= self.seed < 2**64:
             raise ValueError(f"seed must be a whole number from 0 to 2**64 - 1, not {self.seed!r}")
 

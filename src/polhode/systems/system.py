@@ -68,12 +68,12 @@ class System:
 
     @property
     def has_rotors(self) -> bool:
-        """Whether one of the bodies is a gyrostat."""
+        """Whether at least one body is a gyrostat."""
         return any(b.has_rotor for b in self.bodies)
 
     @property
     def is_tilted(self) -> bool:
-        """Whether the axes of one of the bodies are not its principal axes."""
+        """Whether at least one body has axes that are not its principal axes."""
         return not all(b.aligned for b in self.bodies)
 
     def replace(self, **changed: Any) -> "System":

@@ -1,4 +1,4 @@
-"""A tolerance in, a method and its steps out: runs of a system in pairs, whose distance estimates the error."""
+"""A tolerance for systems of bodies: runs in pairs, whose distance estimates the error."""
 
 import math
 from contextlib import AbstractContextManager

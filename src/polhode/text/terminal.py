@@ -19,6 +19,19 @@ def one_line(text: str) -> str:
     return printable(text, keep="")
 
 
+def shortened(text: str, most: int) -> str:
+    """The text, or its beginning where it has more than this number of characters."""
+    return text if len(text) <= most else f"{text[: most - 4]} ..."
+
+
+def clock(seconds: float) -> str:
+    """A time as hours, minutes and seconds."""
+    if seconds == float("inf"):
+        return "unknown time"
+    hours, rest = divmod(round(seconds), 3600)
+    return f"{hours}:{rest // 60:02}:{rest % 60:02}" if hours else f"{rest // 60}:{rest % 60:02}"
+
+
 def cell_width(text: str) -> int:
     """The number of columns of a terminal that a text takes."""
     if text.isascii():

@@ -12,19 +12,26 @@ from polhode.body import Body
 from polhode.environment.model import Spanned
 from polhode.kernels.codegen import function
 from polhode.kernels.loop.sampling import ALMOST, is_due, sample_number
-from polhode.kernels.ops import derivatives, lane, section, triple
+from polhode.kernels.ops import derivatives, lane, section
 from polhode.kernels.states import NO_ERROR
 from polhode.kernels.types import Depends, UserTorque
 from polhode.support import checks
 from polhode.torques._called import check_called
-from polhode.torques._torque import ANY_BODY, CustomTorque, Torque, carried_numbers, inspected, numbers_and_tables
+from polhode.torques._torque import (
+    ANY_BODY,
+    CustomTorque,
+    Torque,
+    carried_numbers,
+    inspected,
+    names_read,
+    numbers_and_tables,
+)
 from polhode.torques.no_torque import Free
 
-HELD = 3
-"""The numbers of the held torque, which come first; then those of the law, then the number of the last sample."""
 OWN = 2
 """The numbers in front of the law's in p: period and phase."""
 NAMES = ("torque_x", "torque_y", "torque_z")
+"""The numbers that are held come first; then those of the law, then the number of the last sample."""
 LAST = "sample"
 NO_SAMPLE = -(2.0**53)
 """The number of the last sample where there was none."""
@@ -44,6 +51,10 @@ class Sampled(Spanned, Torque):
     A law is compiled with the step, unless `compiled=False`: then it may be any Python function. It is called again
     where a run is repeated, as `rtol` does, and must return the same: what it remembers belongs into `state`. A law may
     also be a torque, of anything that torques are made of: it is held from sample to sample.
+
+    With `holds=["dipole_x", ...]` the law returns commands by these names in place of a torque, for other parts of a
+    sum to read (`Magnetorquers`, `ReactionWheels`). With `reads` it finds numbers in z that others carry, behind those
+    that it remembers; what another law holds is read after that law was sampled.
 
     Steps end at the samples. The held torque, the numbers of the law and the number of the last sample are carried
     numbers of the solution (`solution.state`). Every method takes such a torque, except those with a corrector.
@@ -67,39 +78,43 @@ class Sampled(Spanned, Torque):
     compiled: bool = True
     source: Torque = field(default_factory=Free)
     """The law as a torque: it has the parameters, with their tables and fields."""
+    holds: tuple[str, ...] = ()
+    """The names of the commands; none: a torque is held."""
 
     depends = Depends.POSITION | Depends.TIME
     reads_attitude = False
 
     def __init__(
         self, period: float, law: Callable[..., Any] | Torque, state: Mapping[str, float] | Sequence[str] = (), *,
-        parameters: Any = (), phase: float = 0.0, compiled: bool = True,
+        parameters: Any = (), phase: float = 0.0, compiled: bool = True, reads: Sequence[str] = (),
+        holds: Sequence[str] = (),
     ) -> None:  # fmt: skip
         """Checks what the user gave."""
         seconds = checks.number("period", period)
         if not seconds > 0.0:
             raise ValueError(f"period must be positive, in s, not {seconds:g}")
         names, _ = carried_numbers(tuple(state) if isinstance(state, Mapping) else state)
+        others, held = names_read(reads), carried_numbers(tuple(holds))[0]
         for name in names:
-            if name in (*NAMES, LAST):
-                raise ValueError(f"{name!r} is taken: the carried numbers {', '.join((*NAMES, LAST))} have that name")
+            if name in (taken := (*(held or NAMES), LAST)):
+                raise ValueError(f"{name!r} is taken: the carried numbers {', '.join(taken)} have that name")
         given = state.items() if isinstance(state, Mapping) else [(name, 0.0) for name in names]
         starts = [checks.number(f"{name} in state", x) for name, x in given]
-        arguments = ("t", "q", "w", "p", "z") if names else ("t", "q", "w", "p")
+        arguments = ("t", "q", "w", "p", "z") if names or others else ("t", "q", "w", "p")
         if isinstance(law, Torque):
-            source, compiled = _checked_source(law, names, parameters), True
+            source, compiled = _checked_source(law, (*names, *others, *held), parameters), True
         else:
             plain: Any = law
             if compiled:
-                hint = "" if names else "; one that takes z as well needs their names, as in state={'a': 0.0}"
+                hint = "" if names or others else "; one that takes z as well needs their names, as in state={'a': 0.0}"
                 plain, _ = inspected("law", law, arguments, hint=hint)
             else:
                 check_called("law", law, arguments)
             numbers, tables = numbers_and_tables(parameters)
-            law, source = plain, CustomTorque(plain, numbers, state_names=names, tables=tables)
+            law, source = plain, CustomTorque(plain, numbers, state_names=names, tables=tables, reads=others)
         self._settle(
             period=seconds, law=law, state=dict(zip(names, starts, strict=True)), compiled=bool(compiled),
-            source=source, phase=checks.number("phase", phase),
+            source=source, phase=checks.number("phase", phase), holds=held,
         )  # fmt: skip
 
     @property
@@ -111,8 +126,17 @@ class Sampled(Spanned, Torque):
 
     @property
     def state_names(self) -> tuple[str, ...]:  # type: ignore[override]
-        """The held torque, the numbers of the law, and the number of the last sample."""
-        return (*NAMES, *self.state, LAST)
+        """What is held, the numbers of the law, and the number of the last sample."""
+        return (*self._held, *self.state, LAST)
+
+    @property
+    def _held(self) -> tuple[str, ...]:
+        return self.holds or NAMES
+
+    @property
+    def reads(self) -> tuple[str, ...]:  # type: ignore[override]
+        """The numbers of other parts that the law finds in z."""
+        return self.source.reads
 
     @property
     def state_sizes(self) -> tuple[float, ...]:
@@ -121,8 +145,12 @@ class Sampled(Spanned, Torque):
 
     @property
     def starting_state(self) -> tuple[float, ...]:
-        """No torque, the numbers of the law as given, and no sample yet."""
-        return (0.0, 0.0, 0.0, *(self.state.values() if isinstance(self.state, Mapping) else ()), NO_SAMPLE)
+        """No torque or command, the numbers of the law as given, and no sample yet."""
+        return (
+            *([0.0] * len(self._held)),
+            *(self.state.values() if isinstance(self.state, Mapping) else ()),
+            NO_SAMPLE,
+        )
 
     @property
     def held(self) -> bool:
@@ -137,13 +165,13 @@ class Sampled(Spanned, Torque):
     @property
     def torque_kernel(self) -> UserTorque:
         """The torque that is held."""
-        return _held(len(self.state_names))
+        return _held(len(self.state_names), "0.0, 0.0, 0.0" if self.holds else "z[0], z[1], z[2]")
 
     @property
     def sample_kernel(self) -> UserTorque:
         """`(t, q, w, p, z)`: returns what is carried from t on; the same if no sample is due."""
         law = self.source.torque_kernel if self.compiled else self._checked
-        return _taken(law, len(self.source.parameters(ANY_BODY)), len(self.state))
+        return _taken(law, len(self.source.parameters(ANY_BODY)), len(self._held), len(self.state), len(self.reads))
 
     @property
     def calls_python(self) -> bool:  # type: ignore[override]
@@ -165,7 +193,8 @@ class Sampled(Spanned, Torque):
                 f"{what} must return the torque and its {own} new numbers, not {returned!r} at t = {t:.12g}"
             )
         n, new = returned if own else (returned, ())
-        for numbers, count, kind in ((n, HELD, "torque"), (new, own, "new numbers")):
+        held = len(self._held)
+        for numbers, count, kind in ((n, held, "commands" if self.holds else "torque"), (new, own, "new numbers")):
             try:
                 found = np.asarray(numbers, dtype=np.float64).reshape(-1)
             except (TypeError, ValueError):
@@ -217,7 +246,7 @@ class Sampled(Spanned, Torque):
     def _of(self, source: Torque) -> "Sampled":
         """Copy with another source."""
         made = object.__new__(Sampled)
-        kept = ("period", "law", "state", "phase", "compiled")
+        kept = ("period", "law", "state", "phase", "compiled", "holds")
         made._settle(source=source, **{name: getattr(self, name) for name in kept})
         return made
 
@@ -237,10 +266,11 @@ class Sampled(Spanned, Torque):
     def _key(self) -> tuple[Any, ...]:
         kept = tuple(self.state.items()) if isinstance(self.state, Mapping) else ()
         numbers = (self.source.values, self.source.tables) if isinstance(self.source, CustomTorque) else ()
-        return (self.period, self.law, kept, numbers, self.phase, self.compiled)
+        return (self.period, self.law, kept, numbers, self.phase, self.compiled, self.reads, self.holds)
 
     def __repr__(self) -> str:
         remembers = f"; remembers {', '.join(self.state)}" if self.state else ""
+        remembers += f"; holds {', '.join(self.holds)}" if self.holds else ""
         how = "" if self.compiled else ", called in Python"
         return f"<torque {self.name}, sampled every {self.period:g} s{how}{remembers}>"
 
@@ -248,7 +278,9 @@ class Sampled(Spanned, Torque):
 def _checked_source(law: Torque, names: tuple[str, ...], parameters: Any) -> Torque:
     """A torque that can be a law, or raises an error that says why it cannot."""
     if names:
-        raise TypeError(f"the torque {law.name} remembers nothing: state is for a function law(t, q, w, p, z)")
+        raise TypeError(
+            f"the torque {law.name} remembers nothing: state, reads and holds are for a function law(t, q, w, p, z)"
+        )
     if law.state_names:
         raise ValueError(
             f"{law.name} carries numbers along ({', '.join(law.state_names)}), which change between samples, too: "
@@ -262,34 +294,34 @@ def _checked_source(law: Torque, names: tuple[str, ...], parameters: Any) -> Tor
 
 
 @lru_cache(maxsize=128)
-def _held(count: int) -> UserTorque:
+def _held(count: int, torque: str) -> UserTorque:
     """The torque that waits: it is what was held last, and nothing changes."""
-    made: UserTorque = function("held(t, q, w, p, z)", [f"return (z[0], z[1], z[2]), ({'0.0, ' * count})"], {})
+    made: UserTorque = function("held(t, q, w, p, z)", [f"return ({torque}), ({'0.0, ' * count})"], {})
     return made
 
 
 @lru_cache(maxsize=128)
-def _taken(law: Any, numbers: int, own: int) -> UserTorque:
+def _taken(law: Any, numbers: int, held: int, own: int, reads: int) -> UserTorque:
     """The function that takes a sample, if one is due: it returns what is carried from then on."""
-    last = HELD + own
+    last = held + own
     call = f"law(t, q, w, section(p, {OWN}, {numbers})"
-    lines = [f"    n = triple({call}))"]
+    if own or reads:
+        call += f", ({''.join(f'z[{i}], ' for i in (*range(held, last), *range(last + 1, last + 1 + reads)))})"
     names: dict[str, Any] = {
-        "law": law, "section": section, "triple": triple, "is_due": is_due, "sample_number": sample_number,
+        "law": law, "section": section, "derivatives": derivatives, "is_due": is_due, "sample_number": sample_number,
         "lane": lane,
     }  # fmt: skip
+    lines = [f"    both = {call})", f"    n = derivatives({'both[0]' if own else 'both'}, {held})"]
     if own:
-        mine = "".join(f"z[{HELD + i}], " for i in range(own))
-        names["derivatives"] = derivatives
-        lines = [f"    both = {call}, ({mine}))", "    n = triple(both[0])", f"    y = derivatives(both[1], {own})"]
-        lines += [f"    z{HELD + i} = y[{i}]" for i in range(own)]
+        lines += [f"    y = derivatives(both[1], {own})"]
+        lines += [f"    z{held + i} = y[{i}]" for i in range(own)]
     made: UserTorque = function(
         "taken(t, q, w, p, z)",
         [
             *(f"z{i} = z[{i}]" for i in range(last + 1)),
             f"if is_due(t, p[0], p[1], z[{last}]):",
             *lines,
-            "    z0, z1, z2 = n[0], n[1], n[2]",
+            *(f"    z{i} = n[{i}]" for i in range(held)),
             f"    z{last} = float(sample_number(t, lane(p[0], 0), lane(p[1], 0)))",
             f"return ({''.join(f'z{i}, ' for i in range(last + 1))})",
         ],

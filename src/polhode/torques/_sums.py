@@ -36,6 +36,12 @@ class _TermShape(NamedTuple):
     windowed: bool
     bends: bool
     state: int = 0
+    reads: tuple[int, ...] = ()
+    """The places among all carried numbers of those that it reads."""
+
+    def seen(self, first: int) -> tuple[int, ...]:
+        """The places of the numbers that it finds in z, with its own from `first` on."""
+        return (*range(first, first + self.state), *self.reads)
 
     def label(self, k: int) -> str:
         """The name under which the kernel of a sum calls this one, the k-th."""
@@ -48,12 +54,12 @@ def _torques_together(shapes: tuple[_TermShape, ...]) -> UserTorque:
     parts = {shape.label(k): shape.kernel for k, shape in enumerate(shapes)}
     names: dict[str, Any] = {**parts, "triple": triple, "section": section, "is_between": is_between}
     count = sum(shape.state for shape in shapes)
+    head, end = "torques_together(t, q, w, p)", "return (nx, ny, nz)"
     if count:
         names["derivatives"] = derivatives
-        end = f"return (nx, ny, nz), ({''.join(f'd{i}, ' for i in range(count))})"
+        end += f", ({''.join(f'd{i}, ' for i in range(count))})"
+    if count or any(shape.reads for shape in shapes):
         head = "torques_together(t, q, w, p, z)"
-    else:
-        head, end = "torques_together(t, q, w, p)", "return (nx, ny, nz)"
     lines = [*_lines(shapes, "triple({f}(t, q, w, {p}))", ("nx", "ny", "nz")), end]
     made: UserTorque = function(head, lines, names)
     made.__smooth__ = tuple(name for name in parts if name.startswith("smooth"))  # type: ignore[attr-defined]
@@ -62,24 +68,36 @@ def _torques_together(shapes: tuple[_TermShape, ...]) -> UserTorque:
 
 @lru_cache(maxsize=256)
 def _samples_together(shapes: tuple[_TermShape, ...], sampled: tuple[bool, ...]) -> UserTorque:
-    """The function that takes the samples that are due, of a sum: a part that is off takes none."""
-    lines, place, first = list[str](), 0, 0
+    """The function that takes the samples that are due, of a sum: a part that is off takes none.
+
+    A part that reads what another one holds is sampled after that one.
+    """
+    count = sum(shape.state for shape in shapes)
     names: dict[str, Any] = {"section": section, "is_between": is_between}
+    blocks: list[tuple[set[int], set[int], list[str]]] = []  # what each part carries and reads, and its lines
+    place, first = 0, 0
     for k, (shape, takes) in enumerate(zip(shapes, sampled, strict=True)):
         window = place + shape.scaled
         own, carried = window + 2 * shape.windowed, range(first, first + shape.state)
-        lines += [f"z{i} = z[{i}]" for i in carried]
+        lines = list[str]()
         if takes:
             names[f"sample{k}"] = shape.kernel
-            z = "".join(f"z[{i}], " for i in carried)
+            z = "".join(f"z{i}, " for i in shape.seen(first))
             taken = [f"y = sample{k}(t, q, w, section(p, {own}, {shape.numbers}), ({z}))"]
             taken += [f"z{i} = y[{i - first}]" for i in carried]
             if shape.windowed:
                 lines.append(f"if is_between(t, p[{window}], p[{window + 1}]):")
                 taken = [f"    {line}" for line in taken]
             lines += taken
+        blocks.append((set(carried), set(shape.reads), lines))
         place, first = own + shape.numbers, first + shape.state
-    end = f"return ({''.join(f'z{i}, ' for i in range(first))})"
+    lines = [f"z{i} = z[{i}]" for i in range(count)]
+    while blocks:  # parts that read each other are left in their order
+        ready = (b for b in blocks if not any(b[1] & other[0] for other in blocks if other is not b))
+        block = next(ready, blocks[0])
+        blocks.remove(block)
+        lines += block[2]
+    end = f"return ({''.join(f'z{i}, ' for i in range(count))})"
     made: UserTorque = function("samples_together(t, q, w, p, z)", [*lines, end], names)
     return made
 
@@ -89,7 +107,7 @@ def _potentials_together(shapes: tuple[_TermShape, ...]) -> UserPotential:
     """The potential of a sum."""
     parts = {shape.label(k): shape.kernel for k, shape in enumerate(shapes)}
     names = {**parts, "section": section, "is_between": is_between}
-    lines = [*_lines([shape._replace(state=0) for shape in shapes], "{f}(t, q, {p})", ("v",)), "return v"]
+    lines = [*_lines([shape._replace(state=0, reads=()) for shape in shapes], "{f}(t, q, {p})", ("v",)), "return v"]
     made: UserPotential = function("potentials_together(t, q, p)", lines, names)
     return made
 
@@ -107,11 +125,12 @@ def _lines(shapes: Sequence[_TermShape], call: str, totals: tuple[str, ...]) -> 
             f"n{k} = {call.format(f=shape.label(k), p=f'section(p, {own}, {shape.numbers})')}",
             *(f"{a} {'+=' if k else '='} {scale}{item}" for a, item in zip(totals, items, strict=True)),
         ]
+        if seen := shape.seen(first):
+            z = "".join(f"z[{i}], " for i in seen)
+            sums[0] = f"both{k} = {shape.label(k)}(t, q, w, section(p, {own}, {shape.numbers}), ({z}))"
+            sums.insert(1, f"n{k} = triple({f'both{k}[0]' if shape.state else f'both{k}'})")
         if shape.state:
-            z = "".join(f"z[{i}], " for i in carried)
-            sums[0] = f"both = {shape.label(k)}(t, q, w, section(p, {own}, {shape.numbers}), ({z}))"
-            sums.insert(1, f"n{k} = triple(both[0])")
-            sums.append(f"{''.join(f'd{i}, ' for i in carried)} = derivatives(both[1], {shape.state})")
+            sums.append(f"{''.join(f'd{i}, ' for i in carried)} = derivatives(both{k}[1], {shape.state})")
         if shape.windowed:
             lines += [] if k else [f"{a} = 0.0" for a in totals]
             lines += [f"d{i} = 0.0" for i in carried]
@@ -166,10 +185,10 @@ class Term:
         """Whether nothing was done to the torque."""
         return self.scale is None and self.window is None
 
-    def shape(self, kernel: Callable[..., Any]) -> "_TermShape":
-        """What the kernel of a sum has to know of this term, one of whose kernels is given."""
-        does = (self.scale is not None, self.window is not None, self.torque.may_bend)
-        return _TermShape(kernel, self.count, *does, len(self.torque.state_names))
+    def shape(self, kernel: Callable[..., Any], reads: tuple[int, ...] = (), bends: bool = False) -> "_TermShape":
+        """What the kernel of a sum has to know of this term, with one of its kernels and the places that it reads."""
+        does = (self.scale is not None, self.window is not None, bends)
+        return _TermShape(kernel, self.count, *does, len(self.torque.state_names), reads)
 
     def text(self, torque: str) -> str:
         """Writes the term as in Python, with this text for its torque."""
@@ -190,7 +209,7 @@ class SumTorque(Torque):
 
     reads_attitude, reads_body = _any_part("reads_attitude"), _any_part("reads_body")
     calls_python, calls_out = _any_part("calls_python"), _any_part("calls_out")
-    upright, may_bend = _any_part("upright"), _any_part("may_bend")
+    upright = _any_part("upright")
 
     @property
     def name(self) -> str:
@@ -219,6 +238,42 @@ class SumTorque(Torque):
             for part, term in zip(self.parts, self.terms, strict=True)
             for name in term.torque.state_names
         )
+
+    @cached_property
+    def reads(self) -> tuple[str, ...]:  # type: ignore[override]
+        """The names that parts read and none of them carries."""
+        return tuple(dict.fromkeys(x for t in self.terms for x in t.torque.reads if x not in self._carried))
+
+    @cached_property
+    def _carried(self) -> dict[str, int]:
+        """The places of carried numbers by their names here, and by those in their parts that are not there twice."""
+        own = [name for term in self.terms for name in term.torque.state_names]
+        once = {name: i for i, name in enumerate(own) if own.count(name) == 1}
+        return once | {name: i for i, name in enumerate(self.state_names)}
+
+    def _read(self, term: Term) -> tuple[int, ...]:
+        """The places of what a term reads; behind all carried numbers stands what no part carries."""
+        first = len(self.state_names)
+        return tuple(self._carried[x] if x in self._carried else first + self.reads.index(x) for x in term.torque.reads)
+
+    def _shapes(self, kernels: Iterable[Callable[..., Any]]) -> tuple[_TermShape, ...]:
+        """The shapes of all terms, with a kernel for each."""
+        return tuple(
+            term.shape(kernel, self._read(term), self._bends(term))
+            for term, kernel in zip(self.terms, kernels, strict=True)
+        )
+
+    def _bends(self, term: Term) -> bool:
+        """Whether a term may bend within a step: not where it is commanded by numbers that change at samples only."""
+        if not term.torque.commanded:
+            return term.torque.may_bend
+        held = {i for _, t, _, own in self._places() if t.torque.held for i in range(own.start, own.stop)}
+        return term.torque.may_bend and not held.issuperset(self._read(term))
+
+    @cached_property
+    def may_bend(self) -> bool:
+        """Whether a part may bend within a step."""
+        return any(map(self._bends, self.terms))
 
     @property
     def state_sizes(self) -> tuple[float, ...]:
@@ -270,10 +325,18 @@ class SumTorque(Torque):
     def acting(self, t: float, p: Any, z: Any = ()) -> list[tuple[str, Torque, Any, Any]]:
         """The torques that act at the time t: their names in `parts`, and their shares of p and z."""
         return [
-            (name, term.torque, p[own], z[mine])
+            (name, term.torque, p[own], tuple(z[i] for i in self._seen(term, mine)))
             for name, term, own, mine in self._places()
             if term.window is None or is_between(t, *term.window)
         ]
+
+    def _seen(self, term: Term, own: slice) -> list[int]:
+        return [*range(own.start, own.stop), *self._read(term)]
+
+    def seen_by(self, part: str) -> list[int]:
+        """Where the numbers that a part carries stand among all of them, and then those that it reads."""
+        term, _, own = self._placed(part)
+        return self._seen(term, own)
 
     @property
     def known_state(self) -> tuple[float | None, ...]:
@@ -295,7 +358,7 @@ class SumTorque(Torque):
         """The samples of the parts that have some; the numbers of others stay as they are."""
         if all(term.torque.sample_kernel is None for term in self.terms):
             return None
-        shapes = tuple(t.shape(t.torque.sample_kernel or t.torque.torque_kernel) for t in self.terms)
+        shapes = self._shapes(t.torque.sample_kernel or t.torque.torque_kernel for t in self.terms)
         return _samples_together(shapes, tuple(t.torque.sample_kernel is not None for t in self.terms))
 
     def state_of(self, part: str) -> slice:
@@ -331,7 +394,7 @@ class SumTorque(Torque):
     @cached_property
     def torque_kernel(self) -> UserTorque:
         """The sum of the parts, from the first to the last."""
-        return _torques_together(tuple(t.shape(t.torque.torque_kernel) for t in self.terms))
+        return _torques_together(self._shapes(t.torque.torque_kernel for t in self.terms))
 
     @cached_property
     def potential_kernel(self) -> UserPotential | None:
@@ -340,7 +403,7 @@ class SumTorque(Torque):
         for term in self.terms:
             if (potential := term.torque.potential_kernel) is None:
                 return None
-            shapes.append(term.shape(potential))
+            shapes.append(term.shape(potential, bends=self._bends(term)))
         return _potentials_together(tuple(shapes))
 
     def parameters(self, body: Body) -> Sequence[float]:
@@ -424,7 +487,7 @@ class SumTorque(Torque):
     @property
     def bends_known(self) -> bool:
         """Whether each place can be located at which a part bends."""
-        return all(term.torque.bends_known for term in self.terms) and super().bends_known
+        return all(term.torque.bends_known or not self._bends(term) for term in self.terms) and super().bends_known
 
     @property
     def axis(self) -> Vec3 | None:

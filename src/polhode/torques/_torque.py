@@ -50,6 +50,11 @@ class Torque(ABC):
     state_names: tuple[str, ...] = ()
     """The names of the numbers that the torque carries along, which obey differential equations. The kernel takes them
     as a fifth argument and returns their derivatives after the torque."""
+    reads: tuple[str, ...] = ()
+    """The names of numbers that other parts of a sum carry: the kernel finds them in its fifth argument, behind those
+    that the torque carries itself."""
+    commanded: bool = False
+    """Whether it bends nowhere but where numbers that it reads reach a limit: not within a step, if these are held."""
     has_value_at_all_times: bool = False
     """Whether a torque that depends on time has a smooth value before and after a run, too: correctors look there."""
     calls_python: bool = False
@@ -180,7 +185,7 @@ class Torque(ABC):
         """The torque in the form whose bends methods with steps of their own length locate; None: there is none."""
         if not self.may_bend:
             return None
-        return locatable(self.torque_kernel, self.parameters(ANY_BODY), len(self.state_names))
+        return locatable(self.torque_kernel, self.parameters(ANY_BODY), len(self.state_names) + len(self.reads))
 
     @property
     def bends_known(self) -> bool:
@@ -273,11 +278,16 @@ class Torque(ABC):
 
     def called(self, t: float, q: Quat, w: Vec3, p: Any, z: Any = ()) -> Any:
         """Calls the kernel in plain Python; returns what it returns as the torque, without derivatives."""
-        return self.torque_kernel(t, q, w, p, z)[0] if self.state_names else self.torque_kernel(t, q, w, p)
+        n = self.torque_kernel(t, q, w, p, z) if self.state_names or self.reads else self.torque_kernel(t, q, w, p)
+        return n[0] if self.state_names else n
 
     def state_of(self, part: str) -> slice:
         """Where the numbers that a part carries stand among all of them."""
         return slice(0, len(self.state_names))
+
+    def seen_by(self, part: str) -> list[int]:
+        """Where the numbers that a part carries stand among all of them, and then those that it reads."""
+        return list(range(len(self.state_names)))
 
     def during(self, start: float, end: float) -> "Torque":
         """This torque, switched on for start <= t < end; steps end where it is switched.
@@ -371,6 +381,7 @@ class CustomTorque(Torque):
     process."""
     jacobian: Callable[..., Any] | None = None
     """The derivatives of the function, if the user gave them."""
+    reads: tuple[str, ...] = ()
 
     head_size: ClassVar[int] = 0
     """How many numbers stand in front of the user's in p."""
@@ -508,6 +519,7 @@ class CustomTorque(Torque):
         about += ["has a potential"] if self.potential is not None else []
         about += [f"breakpoints {list(self.jumps)}"] if self.jumps else []
         about += [f"carries {', '.join(self.state_names)}"] if self.state_names else []
+        about += [f"reads {', '.join(self.reads)}"] if self.reads else []
         about += [f"p[{place}] is {table!r}" for place, table in self.tables]
         return f"<torque {self.name}({shown_numbers(self.values)}): {'; '.join(about)}>"
 
@@ -519,7 +531,7 @@ class CustomTorque(Torque):
         named = _looked_up_torque(self.function.__module__, self.function.__qualname__)
         same = named is not None and named.from_body is self.from_body
         rest = (self.values, self.potential, self.jumps, self.depends, self.state_names, self.least_sizes)
-        made = (*rest, None if same else self.from_body, self.tables)
+        made = (*rest, None if same else self.from_body, self.tables, None, self.reads)
         return _unpickled, (self.function.__module__, self.function.__qualname__, same, *made)
 
     def __setstate__(self, state: dict[str, Any]) -> None:
@@ -606,7 +618,7 @@ def _unpickled(module: str, name: str, as_named: bool, *rest: Any) -> CustomTorq
 def torque(
     function: UserTorque, /, *, parameters: Any = (), potential: UserPotential | None = None, breakpoints: Any = (),
     depends: str | Sequence[str] | None = None, state: Sequence[str] | Mapping[str, float] = (),
-    from_body: BodyNumbers | None = None, compiled: bool = True, smooth: bool | None = None,
+    reads: Sequence[str] = (), from_body: BodyNumbers | None = None, compiled: bool = True, smooth: bool | None = None,
     jacobian: Callable[..., Any] | None = None,
 ) -> CustomTorque: ...  # fmt: skip
 
@@ -615,7 +627,7 @@ def torque(
 def torque(
     *, parameters: Any = (), potential: UserPotential | None = None, breakpoints: Any = (),
     depends: str | Sequence[str] | None = None, state: Sequence[str] | Mapping[str, float] = (),
-    from_body: BodyNumbers | None = None, compiled: bool = True, smooth: bool | None = None,
+    reads: Sequence[str] = (), from_body: BodyNumbers | None = None, compiled: bool = True, smooth: bool | None = None,
     jacobian: Callable[..., Any] | None = None,
 ) -> Callable[[UserTorque], CustomTorque]: ...  # fmt: skip
 
@@ -629,6 +641,7 @@ def torque(
     breakpoints: Any = (),
     depends: str | Sequence[str] | None = None,
     state: Sequence[str] | Mapping[str, float] = (),
+    reads: Sequence[str] = (),
     from_body: BodyNumbers | None = None,
     compiled: bool = True,
     smooth: bool | None = None,
@@ -657,6 +670,10 @@ def torque(
     relative to their largest sizes along the run; `state={"a": 0.1, "b": 0.1}` gives sizes below which they count as
     zero. Without sizes, the error of a number is relative to a millionth of the largest one at least: give sizes where
     units differ that much.
+
+    With `reads=["wheel_1", "wheel_2"]` the function finds numbers in z that another part of a sum carries, behind its
+    own: the momenta of wheels, or the commands of a `Sampled` law. One that carries none itself is called as
+    `f(t, q, w, p, z)` and returns the torque alone.
 
     A torque that needs numbers of the body takes them from p, behind its parameters: with
     `@torque(parameters=[0.4], from_body=lambda body: body.moments)` the function finds the moments in p[1], p[2] and
@@ -690,22 +707,24 @@ def torque(
     if from_body is not None and not callable(from_body):
         raise TypeError(f"from_body must be a function of the body that returns numbers, not {from_body!r}")
     names, sizes = carried_numbers(state)
-    if jacobian is not None and (names or not compiled):
+    others = names_read(reads)
+    if jacobian is not None and (names or others or not compiled):
         raise TypeError(
-            "a jacobian is for a compiled torque that carries no numbers: leave out state= and compiled=False"
+            "a jacobian is for a compiled torque without carried numbers: leave out state=, reads= and compiled=False"
         )
 
     def decorated(function: UserTorque) -> CustomTorque:
         if not compiled:
             from polhode.torques._called import called_back  # imported here, since it imports this module
 
-            if names:
-                raise TypeError("a torque that carries numbers along is compiled: state= needs compiled=True")
+            if names or others:
+                given = "state" if names else "reads"
+                raise TypeError(f"a torque that finds carried numbers is compiled: {given}= needs compiled=True")
             return called_back(function, parameters, potential, breakpoints, depends, smooth, from_body)
         if smooth is not None:
             raise TypeError("smooth is for torques with compiled=False: of others, the code says where they bend")
-        arguments = ("t", "q", "w", "p", "z") if names else ("t", "q", "w", "p")
-        plain, used = inspected("torque", function, arguments, hint="" if names else STATE_HINT)
+        arguments = ("t", "q", "w", "p", "z") if names or others else ("t", "q", "w", "p")
+        plain, used = inspected("torque", function, arguments, hint="" if names or others else STATE_HINT)
         reads = Depends.POSITION
         if used[0]:
             reads |= Depends.TIME
@@ -721,6 +740,7 @@ def torque(
         return CustomTorque(
             plain, numbers, energy, rising("breakpoints", breakpoints),
             reads if depends is None else depends_of(depends), names, sizes, from_body, tables, differentiated,
+            others,
         )  # fmt: skip
 
     return decorated if function is None else decorated(function)
@@ -750,6 +770,13 @@ def carried_numbers(state: Any) -> tuple[tuple[str, ...], tuple[float, ...]]:
     return names, sizes
 
 
+def names_read(reads: Any) -> tuple[str, ...]:
+    """The names of numbers that are read from other parts, checked."""
+    if isinstance(reads, str):
+        raise TypeError(f"reads must be a list of names, not a string: write reads=[{reads!r}]")
+    return carried_numbers(tuple(reads))[0]
+
+
 def depends_of(names: str | Sequence[str]) -> Depends:
     """What a torque is declared to depend on. The attitude is always included."""
     known = {"attitude": Depends.POSITION, "time": Depends.TIME, "rate": Depends.RATE}
@@ -762,6 +789,12 @@ def depends_of(names: str | Sequence[str]) -> Depends:
 def checked(torque: Any) -> Torque:
     """The torque, or raises an error that says what was probably meant."""
     if isinstance(torque, Torque):
+        if torque.reads:
+            listed = ", ".join(torque.state_names) or "none"
+            raise ValueError(
+                f"{torque.name} reads {', '.join(torque.reads)}, which nothing carries here (carried: {listed}): add "
+                "the torque that does, as in wheels + torque, or name what is carried in reads="
+            )
         return torque
     if isinstance(torque, type) and issubclass(torque, Torque):
         problem = f"torque must be a torque, not the class {torque.__name__}"

@@ -14,7 +14,7 @@ from polhode.kernels.algebra.quat import to_body, upright_to_body
 from polhode.kernels.algebra.vec import cross, dot
 from polhode.kernels.algebra.vector_table import is_handle, tensor_at
 from polhode.kernels.codegen import function
-from polhode.kernels.ops import lane, section
+from polhode.kernels.ops import branches_by_parameters, lane, section
 from polhode.kernels.types import Depends, Quat, UserTorque, Vec3
 from polhode.support import checks
 from polhode.support.arrays import Floats
@@ -40,6 +40,7 @@ def scaled_tensors(tensors: Floats, c: float, others: Sequence[float]) -> Floats
     return np.stack([xx, yy, zz, xy, xz, yz, *same], axis=1)
 
 
+@branches_by_parameters
 def tensor_times(t: float, p: Any, u: Vec3) -> Vec3:
     """c I u."""
     if is_handle(lane(p[0], 0)):

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Annotated, Any
+from typing import Annotated, Any, Self
 
 from polhode.body import Body
 from polhode.environment.field import Field
@@ -29,7 +29,7 @@ def field_of_table(t: float, p: Any) -> Vec3:
     return table_at(p[0], t)
 
 
-def _given_field(value: Any) -> Vec3 | Field | Table:
+def given_field(value: Any) -> Vec3 | Field | Table:
     """The field that a user gave, itself or as a table of its fields in a file."""
     if isinstance(value, Field | Table):
         return value
@@ -55,8 +55,42 @@ def _kernels(field: Callable[[float, Any], Vec3], count: int, turned: bool) -> t
     return torque, function("dipole_potential(t, q, p)", [*lines, "return -dot((p[0], p[1], p[2]), b)"], names)
 
 
+class InField(Spanned, Torque):
+    """The base class of torques in a magnetic field, whose numbers stand behind their own in p."""
+
+    field: Vec3 | Field | Table
+
+    @property
+    def _field_kernel(self) -> tuple[Callable[[float, Any], Vec3], int]:
+        """The kernel of the field, and how many parameters it has."""
+        if isinstance(self.field, Field):
+            return self.field.vector_kernel, self.field.count
+        return (field_of_table, 1) if isinstance(self.field, Table) else (constant_field, 3)
+
+    @property
+    def _is_turned(self) -> bool:
+        """Whether the field is given in space axes."""
+        return not isinstance(self.field, Table) or self.field.frame == "space"
+
+    def _field_numbers(self) -> tuple[float, ...]:
+        """The parameters of the field."""
+        if isinstance(self.field, Field):
+            field = self.field
+            return field.numbers(self._kept(lambda: field.table(self.span)))
+        return (self.field.handle,) if isinstance(self.field, Table) else self.field
+
+    @property
+    def sources(self) -> tuple[Field | Table, ...]:
+        """The field, unless it is one vector."""
+        return () if isinstance(self.field, tuple) else (self.field,)
+
+    def for_span(self, t0: float, t1: float) -> Self:
+        """The same torque for a run between two times: models of the field may need a table for them."""
+        return super().for_span(t0, t1) if isinstance(self.field, Field) else self
+
+
 @dataclass(frozen=True)
-class MagneticDipole(Spanned, Torque):
+class MagneticDipole(InField):
     """The torque m x B on a dipole moment that is fixed in the body; the potential energy is -m . B.
 
         MagneticDipole(moment=(0, 0, 0.1), field=(0, 0, 3e-5))
@@ -75,30 +109,18 @@ class MagneticDipole(Spanned, Torque):
 
     moment: Vec3
     """Dipole moment in body axes, in A m^2."""
-    field: Annotated[Vec3 | Field | Table, ReadBy(_given_field)]
+    field: Annotated[Vec3 | Field | Table, ReadBy(given_field)]
     """Flux density in T: a vector in space axes; a model along an orbit (`polhode.environment`); or a `polhode.Table`,
     in the axes of the table."""
 
     depends = Depends.POSITION | Depends.TIME
 
     def __post_init__(self) -> None:
-        self._settle(moment=checks.vector("moment", self.moment), field=_given_field(self.field))
+        self._settle(moment=checks.vector("moment", self.moment), field=given_field(self.field))
         if isinstance(self.field, tuple):
             self._settle(depends=Depends.POSITION)
         elif isinstance(self.field, Table):
             self._settle(reads_attitude=self.field.frame == "space")
-
-    @property
-    def _field_kernel(self) -> tuple[Callable[[float, Any], Vec3], int]:
-        """The kernel of the field, and how many parameters it has."""
-        if isinstance(self.field, Field):
-            return self.field.vector_kernel, self.field.count
-        return (field_of_table, 1) if isinstance(self.field, Table) else (constant_field, 3)
-
-    @property
-    def _is_turned(self) -> bool:
-        """Whether the field is given in space axes."""
-        return not isinstance(self.field, Table) or self.field.frame == "space"
 
     @property
     def torque_kernel(self) -> UserTorque:
@@ -112,19 +134,7 @@ class MagneticDipole(Spanned, Torque):
 
     def parameters(self, body: Body) -> Sequence[float]:
         """The moment, and the parameters of the field."""
-        if isinstance(self.field, Field):
-            field = self.field
-            return (*self.moment, *field.numbers(self._kept(lambda: field.table(self.span))))
-        return (*self.moment, *((self.field.handle,) if isinstance(self.field, Table) else self.field))
-
-    @property
-    def sources(self) -> tuple[Field | Table, ...]:
-        """The field, unless it is one vector."""
-        return () if isinstance(self.field, tuple) else (self.field,)
-
-    def for_span(self, t0: float, t1: float) -> "MagneticDipole":
-        """The same torque for a run between two times: models of the field may need a table for them."""
-        return super().for_span(t0, t1) if isinstance(self.field, Field) else self
+        return (*self.moment, *self._field_numbers())
 
     @property
     def axis(self) -> Vec3 | None:

@@ -10,27 +10,26 @@ import numpy as np
 
 from polhode.body import Body
 from polhode.compiler import may_bend
-from polhode.kernels.algebra.quat import conjugate, multiply
 from polhode.kernels.algebra.vec import cross
 from polhode.kernels.codegen import function
 from polhode.kernels.ops import derivatives, section, where
-from polhode.kernels.types import Depends, Quat, UserTorque, Vec3
+from polhode.kernels.types import Depends, UserTorque, Vec3
 from polhode.support import checks
 from polhode.support.arrays import Floats
+from polhode.torques._driven import (
+    Each,
+    axes_of,
+    check_driver,
+    checked_target,
+    each,
+    law_call,
+    law_of,
+    pointing_error,
+    total_lines,
+    units,
+)  # fmt: skip
 from polhode.torques._spin import check_whole, spin_energy, spin_momentum, without_spin
-from polhode.torques._torque import Gain, Torque, carried_numbers, gain, gain_matrix, inspected
-
-MOST_WHEELS = 8
-"""More wheels than spacecraft have. Each has up to five decisions, and the bends of 64 can be located."""
-
-Each = float | tuple[float, ...]
-
-
-def pointing_error(q: Quat, target: Quat) -> Vec3:
-    """Returns twice the vector part of the quaternion of the turn from the target to q, the short way round."""
-    e = multiply(conjugate(target), q)
-    k = where(e[0] < 0.0, -2.0, 2.0)
-    return (k * e[1], k * e[2], k * e[3])
+from polhode.torques._torque import Gain, Torque, carried_numbers, gain, gain_matrix, names_read
 
 
 class _WheelShape(NamedTuple):
@@ -40,8 +39,10 @@ class _WheelShape(NamedTuple):
     law: Callable[..., Any] | None
     numbers: int
     """The number of parameters of the law."""
+    reads: int
+    """How many numbers of other parts it finds in z; of commands, if there is no law."""
     gains: bool
-    """Whether motors are turned by gains; they are not turned if there is no law either."""
+    """Whether motors are turned by gains; they are not turned if there is no law either, and no commands."""
     torque_limit: bool
     speed_limit: bool
     viscous: bool
@@ -77,7 +78,7 @@ def _kernel(shape: _WheelShape) -> UserTorque:
         for i, (x, y, z) in enumerate(axes):
             lines.append(f"s{i} = z[{i}] * {inverses[i]} - ({x} * w[0] + {y} * w[1] + {z} * w[2])")
     if shape.law is not None:
-        called = f"law(t, q, w, section(p, 0, {shape.numbers}), ({listed('s')}))"
+        called = law_call(shape.numbers, f"({listed('s')})", range(shape.wheels, shape.wheels + shape.reads))
         lines.append(f"{listed('d')} = derivatives({called}, {shape.wheels})")
     elif shape.gains:
         names["pointing_error"] = pointing_error
@@ -86,7 +87,7 @@ def _kernel(shape: _WheelShape) -> UserTorque:
             terms = [f"{number()} * {v}[{k}]" for v in "ew" for k in range(3)]
             lines.append(f"d{i} = {' + '.join(terms)}")
     else:
-        lines += [f"d{i} = 0.0" for i in places]
+        lines += [f"d{i} = {f'z[{shape.wheels + i}]' if shape.reads else '0.0'}" for i in places]
     for i in places:
         if shape.torque_limit:
             most = number()
@@ -102,11 +103,9 @@ def _kernel(shape: _WheelShape) -> UserTorque:
             names["sqrt"] = math.sqrt
             lines.append(f"d{i} = d{i} - {number()} * s{i} / sqrt(s{i} * s{i} + {number()})")
 
-    def total(item: str) -> list[str]:
-        return [" + ".join(f"{axes[i][k]} * {item.format(i)}" for i in places) for k in range(3)]
-
-    lines.append(f"g = cross(({', '.join(total('z[{0}]'))}), w)")
-    lines.append(f"return ({', '.join(f'g[{k}] - ({x})' for k, x in enumerate(total('d{0}')))}), ({listed('d')})")
+    h, d = total_lines(axes, "z[{0}]"), total_lines(axes, "d{0}")
+    lines.append(f"g = cross(({', '.join(h)}), w)")
+    lines.append(f"return ({', '.join(f'g[{k}] - ({x})' for k, x in enumerate(d))}), ({listed('d')})")
     made: UserTorque = function("reaction_wheels(t, q, w, p, z)", lines, names)
     return made
 
@@ -121,7 +120,8 @@ class ReactionWheels(Torque):
 
     Motors are turned by a law of yours, or by gains towards an attitude, or not at all. A law is a function that is
     compiled with the step, `law(t, q, w, p, speeds)`: time, quaternion, rate, the `parameters_of_law`, and a tuple
-    with the speeds of the wheels relative to the body. It returns the torque of each motor on its wheel, in N m.
+    with the speeds of the wheels relative to the body. It returns the torque of each motor on its wheel, in N m. With
+    `reads` it finds numbers of other parts in a last argument z; without a law these are the torques of the motors.
 
     Examples
     --------
@@ -166,6 +166,9 @@ class ReactionWheels(Torque):
     """The numbers that the law finds in p."""
     names: tuple[str, ...] = ()
     """The names of the carried momenta; wheel_1, wheel_2 and so on if none are given."""
+    reads: tuple[str, ...] = ()
+    """The names of numbers that other parts carry: those that the law reads, or without one a command for each motor,
+    in N m, as a `Sampled` law holds them."""
 
     depends = Depends.POSITION | Depends.RATE
     example: ClassVar[dict[str, Any]] = {
@@ -176,19 +179,18 @@ class ReactionWheels(Torque):
     }
 
     def __post_init__(self) -> None:
-        axes = _axes(self.axes)
+        axes = axes_of("axes", self.axes, "wheel")
         n = len(axes)
-        each = {
-            "inertias": _each("inertias", self.inertias, n, positive=True),
-            "speeds": _each("speeds", self.speeds, n),
-            "viscous": _each("viscous", self.viscous, n, negative=False),
-            "coulomb": _each("coulomb", self.coulomb, n, negative=False),
+        settled = {
+            "inertias": each("inertias", self.inertias, n, positive=True),
+            "speeds": each("speeds", self.speeds, n),
+            "viscous": each("viscous", self.viscous, n, negative=False),
+            "coulomb": each("coulomb", self.coulomb, n, negative=False),
         }
         for name in ("torque_limit", "speed_limit"):
             given = getattr(self, name)
-            each[name] = None if given is None else _each(name, given, n, positive=True)  # type: ignore[assignment]
-        w, x, y, z = checks.numbers("target", self.target, 4)
-        checks.quaternion("target", (w, x, y, z), again=True)
+            settled[name] = None if given is None else each(name, given, n, positive=True)  # type: ignore[assignment]
+        target, reads = checked_target(self.target), names_read(self.reads)
         margin = checks.number("speed_margin", self.speed_margin, positive=True)
         if margin > 1.0:
             raise ValueError(f"speed_margin is a part of the greatest speed, at most 1, not {margin:g}")
@@ -197,21 +199,20 @@ class ReactionWheels(Torque):
         names = tuple(self.names) or tuple(f"wheel_{i + 1}" for i in range(n))
         if len(names) != n:
             raise ValueError(f"there are {n} wheels, but {len(names)} names: {', '.join(map(str, names))}")
-        law, reads = _law(self.law, n, numbers)
-        if law is not None and any(np.any(gain) for gain in gains.values()):
-            raise ValueError("give either a law or gains, not both")
-        if law is None and numbers:
-            raise ValueError("parameters_of_law are given, but no law that reads them")
+        law, depends, turns = law_of(f"the torques of {n} motors", self.law, n, numbers, reads, "speeds", (0.0,) * n)
+        steered = any(np.any(gain) for gain in gains.values())
+        check_driver(law, reads, n, steered, numbers, "the torques of the motors")
         self._settle(
-            axes=axes, **each, **gains, target=(w, x, y, z), speed_margin=margin, law=law, parameters_of_law=numbers,
+            axes=axes, **settled, **gains, target=target, speed_margin=margin, law=law, parameters_of_law=numbers,
             slip=checks.number("slip", self.slip, positive=True), names=tuple(self.names),
-            state_names=carried_numbers(names)[0], depends=Depends.POSITION | Depends.RATE | reads[0],
-            reads_attitude=reads[1] or bool(np.any(gains["attitude_gain"])),
+            state_names=carried_numbers(names)[0], depends=Depends.POSITION | Depends.RATE | depends, reads=reads,
+            reads_attitude=turns or bool(np.any(gains["attitude_gain"])),
+            commanded=law is None and bool(reads) and self.speed_limit is None,
         )  # fmt: skip
 
     @cached_property
     def _unit_axes(self) -> list[Vec3]:
-        return [checks.direction(f"axes[{i}]", axis) for i, axis in enumerate(self.axes)]
+        return units("axes", self.axes)
 
     @property
     def _inertias(self) -> tuple[float, ...]:
@@ -221,10 +222,11 @@ class ReactionWheels(Torque):
     @cached_property
     def _shape(self) -> _WheelShape:
         gains = bool(np.any(self.attitude_gain) or np.any(self.rate_gain))
-        acts = gains or self.law is not None
+        acts = gains or self.law is not None or bool(self.reads)
         return _WheelShape(
-            len(self.axes), self.law, len(self.parameters_of_law), gains, acts and self.torque_limit is not None,
-            acts and self.speed_limit is not None, bool(np.any(self.viscous)), bool(np.any(self.coulomb)),
+            len(self.axes), self.law, len(self.parameters_of_law), len(self.reads), gains,
+            acts and self.torque_limit is not None, acts and self.speed_limit is not None,
+            bool(np.any(self.viscous)), bool(np.any(self.coulomb)),
         )  # fmt: skip
 
     @property
@@ -294,45 +296,3 @@ class ReactionWheels(Torque):
     def carried_energy(self, state: Floats) -> Floats:
         """Sum h^2 / 2J: with w . I w / 2 of the carrier this is the kinetic energy of everything."""
         return spin_energy(self._inertias, state)
-
-
-def _axes(given: Any) -> tuple[Vec3, ...]:
-    rows = np.atleast_2d(checks.floats("axes", given, "hold a row of three numbers for each wheel"))
-    if rows.ndim != 2 or rows.shape[1] != 3 or not 1 <= len(rows) <= MOST_WHEELS:
-        raise ValueError(
-            f"axes must have a row of three numbers for each of 1 to {MOST_WHEELS} wheels, not the shape {rows.shape}"
-        )
-    axes = tuple(checks.vector(f"axes[{i}]", row.tolist()) for i, row in enumerate(rows))
-    for i, axis in enumerate(axes):
-        checks.direction(f"axes[{i}]", axis)
-    return axes
-
-
-def _each(name: str, given: Any, count: int, *, positive: bool = False, negative: bool = True) -> tuple[float, ...]:
-    """A number for each wheel, from one for all or one for each."""
-    row = checks.row(name, given).tolist()
-    if len(row) not in (1, count):
-        raise ValueError(f"{name} must be one number, or one for each of the {count} wheels, not {len(row)} numbers")
-    for x in row:
-        if (positive and x <= 0.0) or (not negative and x < 0.0):
-            raise ValueError(f"{name} must be positive{'' if positive else ' or zero'}, not {x:g}")
-    return tuple(row * count if len(row) == 1 else row)
-
-
-def _law(given: Any, count: int, numbers: tuple[float, ...]) -> tuple[Callable[..., Any] | None, tuple[Depends, bool]]:
-    """The law as a plain function, whether it depends on time, and whether it reads the attitude."""
-    if given is None:
-        return None, (Depends.NOTHING, False)
-    law, used = inspected("law of wheels", given, ("t", "q", "w", "p", "speeds"))
-    try:
-        found = law(0.0, (1.0, 0.0, 0.0, 0.0), (0.0, 0.0, 0.0), np.array(numbers), (0.0,) * count)
-    except Exception:  # at that place it may have no value; the run will tell
-        found = None
-    if found is not None:
-        shape = np.shape(found)
-        if shape != (count,) and not (shape == () and count == 1):
-            raise ValueError(
-                f"the law {law.__qualname__} must return the torques of {count} motors, not {found!r}: as in "
-                f"`return ({', '.join('abcdefgh'[:count])}{',' if count == 1 else ''})`"
-            )
-    return law, (Depends.TIME if used[0] else Depends.NOTHING, used[1])

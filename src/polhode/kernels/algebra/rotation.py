@@ -1,6 +1,7 @@
-"""Finite rotations as quaternions (1 - e, u), with e = 1 - cos and u = sin of half the angle: increments keep digits.
+"""Finite rotations as quaternions whose increments keep their digits.
 
-Two maps give one for a rotation vector v in body axes: the exponential and Cayley's, which turns by 2 atan(|v| / 2).
+A rotation is (1 - e, u), with e = 1 - cos and u = sin of half the angle. Two maps give one for a rotation vector v in
+body axes: the exponential and Cayley's, which turns by 2 atan(|v| / 2).
 """
 
 from math import sqrt

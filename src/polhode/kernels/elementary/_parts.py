@@ -18,16 +18,18 @@ E0, E1, E2, E3, E4, E5 = (
     0.5, 0.16666666666666685, 0.04166666666666671, 0.008333333333316723, 0.0013888888888861316,
     0.00019841269897095834,
 )  # fmt: skip
+"""The coefficients of (e^r - 1 - r) / r^2, from r^0 on; E6 to E10 go on."""
 E6, E7, E8, E9, E10 = (
     2.4801587369525246e-05, 2.755723420204389e-06, 2.7557236223871153e-07, 2.5112251151952513e-08,
     2.092620615082494e-09,
 )  # fmt: skip
 L0, L1, L2, L3 = 0.3999999999999998, 0.2857142857144511, 0.22222222217536666, 0.18181818870292596
 L4, L5, L6, L7 = 0.15384556872355976, 0.13336317371427542, 0.11674819394136292, 0.11989006343093712
+"""The coefficients of (2 atanh(s) - 2 s - 2 s^3/3) / s^5 by powers of s^2, for logarithms."""
 
 
 def reduced_power(x: float, low: float) -> tuple[float, float, float]:
-    """Returns k, r and a correction of r, so that x + low = k ln 2 + r, |r| <= 0.35, for |x| below 1100."""
+    """Returns k, r and a correction c of r: x + low = k ln 2 + r + c, with |r| <= 0.35, for |x| below 1100."""
     k = fma(x, INVERSE_LN2, ROUND) - ROUND
     exact = fma(k, -LN2_HIGH, x)
     r = fma(k, -LN2_LOW, exact)

@@ -218,6 +218,17 @@ def raised(x: float, y: float) -> float:
     return where((x == 1.0) | (y == 0.0), 1.0, where(nothing, math.nan, found))  # type: ignore[no-any-return]
 
 
+def to_whole_power(x: float, n: int) -> float:
+    """x to a whole power, by products."""
+    found, square, left = 1.0, x, abs(n)
+    while left:
+        if left & 1:
+            found = found * square
+        left >>= 1
+        square = square * square
+    return found if n >= 0 else 1.0 / found
+
+
 def root_of_sum(z: float, low: float) -> DD:
     """The square root of a positive sum, in two floats."""
     root = math.sqrt(z)

@@ -28,7 +28,7 @@ def _also_for_arrays(kernel: Function, usual: Function) -> Function:
     return function
 
 
-_OF_MATH: dict[str, Function] = {
+KERNELS: dict[str, Function] = {
     "sin": angles.sine, "cos": angles.cosine, "tan": angles.tangent, "asin": angles.arcsine, "acos": angles.arccosine,
     "atan": angles.arctangent, "atan2": angles.angle, "exp": exponentials.exponential,
     "exp2": exponentials.exponential_of_two, "expm1": exponentials.exponential_less_one,
@@ -38,15 +38,16 @@ _OF_MATH: dict[str, Function] = {
     "asinh": exponentials.area_sine, "acosh": exponentials.area_cosine, "atanh": exponentials.area_tangent,
     "cbrt": roots.cube_root, "hypot": roots.length,
 }  # fmt: skip
-_OF_NUMPY = {name: name for name in _OF_MATH} | {
+"""The kernels, by the names of the functions of `math`."""
+_OF_NUMPY = {name: name for name in KERNELS} | {
     "asin": "arcsin", "acos": "arccos", "atan": "arctan", "atan2": "arctan2", "pow": "power", "asinh": "arcsinh",
     "acosh": "arccosh", "atanh": "arctanh",
 }  # fmt: skip
 
-REPLACED: dict[Any, Function] = {getattr(math, name): kernel for name, kernel in _OF_MATH.items()}
+REPLACED: dict[Any, Function] = {getattr(math, name): kernel for name, kernel in KERNELS.items()}
 """What stands for a function of `math` or NumPy in the compiled form of a torque."""
 REPLACED |= {
-    usual: _also_for_arrays(_OF_MATH[name], usual)
+    usual: _also_for_arrays(KERNELS[name], usual)
     for name, usual in ((name, getattr(np, of_numpy)) for name, of_numpy in _OF_NUMPY.items())
 }
 

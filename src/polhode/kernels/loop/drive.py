@@ -85,7 +85,7 @@ def driver(
     """
     start, step = stepper.start, stepper.step
     enter, put, put_last, change = _passages(stepper, together)
-    corrected = enter is not None  # a constant: Numba drops the branches that are not taken before it works on them
+    corrected = enter is not None  # a constant: the compiler drops the branches that are not taken
     redone = together and corrected
     inside = STATE if corrected else 0  # numbers in front of the memory: no corrector carries numbers of a torque
     _, load_memory, store_memory = stepper.packing or packing_of(stepper.memory - inside)
@@ -492,10 +492,13 @@ def _recounted(stepper: BoundStep) -> Any:
     return function("recounted(memory, later)", [f"return ({kept}later[{parts - 1}],)"], {})
 
 
-def torque_rows(torque: UserTorque, carried: int = 0) -> Callable[..., int]:
-    """Returns the loop that evaluates a torque in the user's axes at every saved state."""
+def torque_rows(torque: UserTorque, carried: int = 0, *, pair: bool = True) -> Callable[..., int]:
+    """Returns the loop that evaluates a torque in the user's axes at every saved state.
+
+    `carried` is how many carried numbers it finds; `pair`: it returns derivatives of them.
+    """
     if carried:
-        return _torque_rows_with_state(torque, carried)
+        return _torque_rows_with_state(torque, carried, pair)
     seen = apart(torque)
 
     def fill(values: Any, t: Any, q: Any, w: Any, z: Any, out: Any, count: int, rows: int) -> int:
@@ -510,7 +513,7 @@ def torque_rows(torque: UserTorque, carried: int = 0) -> Callable[..., int]:
     return fill
 
 
-def _torque_rows_with_state(torque: UserTorque, carried: int) -> Callable[..., int]:
+def _torque_rows_with_state(torque: UserTorque, carried: int, pair: bool) -> Callable[..., int]:
     load = tuple_of(carried)
 
     def fill(values: Any, t: Any, q: Any, w: Any, z: Any, out: Any, count: int, rows: int) -> int:
@@ -519,7 +522,7 @@ def _torque_rows_with_state(torque: UserTorque, carried: int) -> Callable[..., i
             j, k = 3 * i, 4 * i
             attitude, rate = (q[k], q[k + 1], q[k + 2], q[k + 3]), (w[j], w[j + 1], w[j + 2])
             both = torque(t[i], attitude, rate, p, load(z, carried * i))
-            out[j], out[j + 1], out[j + 2] = triple(both[0])
+            out[j], out[j + 1], out[j + 2] = triple(both[0] if pair else both)
         return OK
 
     return fill

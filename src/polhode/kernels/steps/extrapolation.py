@@ -1,8 +1,8 @@
-"""The midpoint rule with 2, 4, ..., 14 substeps in a step, extrapolated to substeps of no length: Gragg's method.
+"""Gragg's method: the midpoint rule, extrapolated to order 14.
 
-The error of the rule has even powers of the substep only, so that each further sequence raises the order by two.
-[gragg1965; bulirsch1966; hairer1993, sec. II.9] Sequences carry increments of the state: their round-off is that of
-what a step adds.
+The rule is made with 2, 4, ..., 14 substeps in a step, and extrapolated to substeps of no length. Its error has even
+powers of the substep only, so that each further sequence raises the order by two. [gragg1965; bulirsch1966; hairer1993,
+sec. II.9] Sequences carry increments of the state: their round-off is that of what a step adds.
 
 Compiled, sequences stand in the lanes of a vector register: long ones beside two short ones after each other, so that
 all end together. Their layout and their weights are data.

@@ -12,7 +12,7 @@ from typing import Any
 from polhode.kernels.algebra.quat import to_body, to_space
 from polhode.kernels.algebra.vec import combine, cross, dot
 from polhode.kernels.callback_torques import call_forces
-from polhode.kernels.ops import beginning_at, matrix, triple, view
+from polhode.kernels.ops import beginning_at, matrix, of_arrays, triple, view
 from polhode.kernels.systems.bodies import Energy, Forces, add_vector, put_vector, quaternion_at, vector_at
 from polhode.kernels.types import Quat, UserTorque, Vec3
 
@@ -509,13 +509,18 @@ WRONG_SHAPE = "forces and torques must both have the shape (bodies, 3)"
 def forces_of_arrays(function: Callable[..., Any]) -> Forces:
     """A user's function of arrays: `f(t, x, q, p)` returns forces and torques. p begins with its length."""
 
-    def forces(t: float, n: int, x: Any, q: Any, p: Any, work: Any, g: Any) -> None:
-        force, torque = function(t, matrix(x, n, 3), matrix(q, n, 4), view(beginning_at(p, 1), int(p[0])))
+    @of_arrays
+    def added(t: float, n: int, x: Any, q: Any, p: Any, g: Any) -> None:
+        force, torque = function(t, x, q, p)
         if force.shape[0] != n or force.shape[1] != 3 or torque.shape[0] != n or torque.shape[1] != 3:
             raise ValueError(WRONG_SHAPE)
         for i in range(n):
-            add_vector(g, 3 * i, (force[i, 0], force[i, 1], force[i, 2]))
-            add_vector(g, 3 * (n + i), (torque[i, 0], torque[i, 1], torque[i, 2]))
+            for k in range(3):
+                g[3 * i + k] += force[i, k]
+                g[3 * (n + i) + k] += torque[i, k]
+
+    def forces(t: float, n: int, x: Any, q: Any, p: Any, work: Any, g: Any) -> None:
+        added(t, n, matrix(x, n, 3), matrix(q, n, 4), view(beginning_at(p, 1), int(p[0])), g)
 
     return forces
 

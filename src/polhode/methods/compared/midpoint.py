@@ -10,6 +10,7 @@ two turns the momentum, and in where the torque is taken.
 """
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 from polhode.kernels.algebra.quat import normalised, tidied
@@ -188,9 +189,7 @@ ANY = Depends.POSITION | Depends.TIME | Depends.RATE
 
 def _midpoint(turn: Turn, momentum: Momentum, trapezoid: bool, **card: Any) -> Method:
     def make(newton: str, compensated: bool) -> Method:
-        def bound(pull: Pull) -> tuple[Start, Any]:
-            return midpoint(pull, turn, momentum, trapezoid, newton)
-
+        bound = partial(midpoint, turn=turn, momentum=momentum, trapezoid=trapezoid, newton=newton)
         return Method(
             scheme=Increments(bound, 4, 1, None, compensated),
             order=2,

@@ -6,6 +6,7 @@ equation for it; `SW` and `SWd` (Simo and Wong) and `HSTAGM` (Hulbert) balance t
 """
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any, NamedTuple
 
 from polhode.kernels.algebra.quat import multiply, normalised, tidied, to_body, to_space
@@ -120,14 +121,9 @@ def _nmb(gamma: float, newton: str, attitude: str, compensated: bool) -> Method:
         raise ValueError(f"gamma of NMB must lie between 0 and 1, not {gamma:g}: 0.5 gives the second order")
     if compensated and attitude == "matrix":
         raise ValueError("NMB sums with compensation on the quaternion only: leave one of the two options out")
-    make = on_matrix if attitude == "matrix" else on_quaternion
-
-    def bound(pull: Pull) -> tuple[Start, Any]:
-        return make(pull, gamma, newton)
-
-    scheme: Scheme = Increments(bound, 3, 1, 1, compensated)
+    scheme: Scheme = Increments(partial(on_quaternion, gamma=gamma, newton=newton), 3, 1, 1, compensated)
     if attitude == "matrix":
-        scheme = Routine(bound, memory=12, evaluations_at_start=1, evaluations_per_step=1)
+        scheme = Routine(partial(on_matrix, gamma=gamma, newton=newton), 12, evaluations_at_start=1)
     order = 2 if gamma == 0.5 else 1
     kept = Keeps.REVERSIBLE if gamma == 0.5 else Keeps.NOTHING
     return Method(
@@ -229,12 +225,9 @@ def tangent(inertia: tuple[Vec3, Vec3, Vec3], h2: float, w: Vec3, m: Vec3) -> tu
 
 
 def _nms(newton: str) -> Method:
-    def bound(pull: Pull) -> tuple[Start, Any]:
-        return newmark_in_space(pull, newton)
-
     return Method(
         "NMS",
-        Routine(bound, memory=6, evaluations_at_start=1, evaluations_per_step=1),
+        Routine(partial(newmark_in_space, newton=newton), memory=6, evaluations_at_start=1),
         summary="explicit Newmark in the spatial frame, the same motion as NMB",
         about="NMB written in space axes (37) to (41): the inertia R I R^T turns with the body, and the tangent (43) "
         "is a full matrix. The states are those of NMB but for round-off, as the paper says. A step has one torque "
@@ -281,11 +274,8 @@ def simo_wong(pull: Pull, symmetric: bool) -> tuple[Start, Any]:
 
 def _simo_wong(symmetric: bool, **card: Any) -> Method:
     def make(compensated: bool) -> Method:
-        def bound(pull: Pull) -> tuple[Start, Any]:
-            return simo_wong(pull, symmetric)
-
         return Method(
-            scheme=Increments(bound, 6, 1, 1, compensated),
+            scheme=Increments(partial(simo_wong, symmetric=symmetric), 6, 1, 1, compensated),
             cite="krysl2004,simo1991",
             order=2,
             accepts=Depends.POSITION | Depends.TIME,

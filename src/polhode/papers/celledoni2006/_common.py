@@ -5,18 +5,16 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from matplotlib.figure import Figure
 from matplotlib.ticker import LogLocator
 
 from polhode import GravityGradient, HeavyTop
 from polhode.body import Body
 from polhode.files.netcdf import Variable
-from polhode.papers._figure import COLOURS, labelled, loglog, panels, thinned
+from polhode.papers._figure import COLOURS, Figure, labelled, loglog, panels, thinned
 from polhode.papers._measure import integrate, pose, slope
-from polhode.papers.study import Data, Size, named
+from polhode.papers.study import Data, Floats, Size, named
 from polhode.problem import Problem
 from polhode.solution import Solution
-from polhode.support.arrays import Floats
 
 
 def _free() -> Problem:

@@ -1,8 +1,8 @@
 """Figures 7 and 8: the satellite by three methods with one step."""
 
 import numpy as np
-from matplotlib.figure import Figure
 
+from polhode.papers._figure import Figure
 from polhode.papers._measure import integrate, tight
 from polhode.papers.celledoni2006._common import SATELLITE, distance, draw_tracks, track, vertical
 from polhode.papers.study import Claim, Data, Size, claim, named

@@ -7,9 +7,8 @@ from step to step.
 """
 
 import numpy as np
-from matplotlib.figure import Figure
 
-from polhode.papers._figure import labelled, panels, style
+from polhode.papers._figure import Figure, labelled, panels, style
 from polhode.papers._measure import integrate
 from polhode.papers.celledoni2006._common import FREE, energy_change
 from polhode.papers.study import Claim, Data, Size, about, claim, named

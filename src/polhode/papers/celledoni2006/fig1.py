@@ -8,13 +8,11 @@ methods advance the attitude as well, which the paper does not do here, and JE d
 """
 
 import numpy as np
-from matplotlib.figure import Figure
 
-from polhode.papers._figure import panels
+from polhode.papers._figure import Figure, panels
 from polhode.papers._measure import reference
 from polhode.papers.celledoni2006._common import FREE, ErrorCurve, curves, draw_work, work_precision
-from polhode.papers.study import Claim, Data, Size, about, claim, named
-from polhode.support.arrays import Floats
+from polhode.papers.study import Claim, Data, Floats, Size, about, claim, named
 
 METHODS = ("MR2", "MR4", "MR4S", "DMV2", "DMV4", "DMV6", "JE0", "JE")
 STEPS = tuple(2.0**-k for k in range(2, 7))

@@ -6,13 +6,11 @@ absolute energy error over the steps. The range of alpha is not told: 0.1 to 100
 """
 
 import numpy as np
-from matplotlib.figure import Figure
 
 from polhode import ensemble
-from polhode.papers._figure import loglog, panels
+from polhode.papers._figure import Figure, loglog, panels
 from polhode.papers.celledoni2006._common import WEIGHT
-from polhode.papers.study import Claim, Data, Size, claim, named
-from polhode.support.arrays import Floats
+from polhode.papers.study import Claim, Data, Floats, Size, claim, named
 
 METHODS = ("MR2", "SEJ", "SEJ4")
 H, T_END = 0.01, 10.0

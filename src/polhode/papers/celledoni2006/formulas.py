@@ -10,14 +10,12 @@ import math
 from typing import Any, NamedTuple
 
 import numpy as np
-from matplotlib.figure import Figure
 
 from polhode import elliptic
 from polhode.body import Body
 from polhode.free.free_motion import FreeMotion
-from polhode.papers._figure import labelled, panels, style
-from polhode.papers.study import Claim, Data, Size, claim, named
-from polhode.support.arrays import Floats
+from polhode.papers._figure import Figure, labelled, panels, style
+from polhode.papers.study import Claim, Data, Floats, Size, claim, named
 
 SEED, BODIES, TIMES = 3, 20, 60
 VARIANTS = {"printed": (False, False), "E = T": (True, False), "b1 mended": (False, True), "both": (True, True)}

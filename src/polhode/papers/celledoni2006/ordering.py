@@ -8,14 +8,12 @@ where. MR4 is judged as well, and not drawn.
 """
 
 import numpy as np
-from matplotlib.figure import Figure
 
 from polhode.body import Body
-from polhode.papers._figure import labelled, panels, style
+from polhode.papers._figure import Figure, labelled, panels, style
 from polhode.papers._measure import integrate, pose
 from polhode.papers.celledoni2006._common import FREE, SATELLITE, TOP, WEIGHT, energy_change
-from polhode.papers.study import Claim, Data, Size, claim, named
-from polhode.support.arrays import Floats
+from polhode.papers.study import Claim, Data, Floats, Size, claim, named
 
 ORDERS = ("123", "132", "213", "231", "312", "321")
 FAST = pose(Body([1.0, 2.0, 3.0]), WEIGHT, (10.0, 20.0, 30.0))

@@ -7,12 +7,11 @@ after 1 s. Right: distance from Strang's splitting with the exact free body, whi
 """
 
 import numpy as np
-from matplotlib.figure import Figure
 from scipy.spatial.transform import Rotation
 
 from polhode import ensemble, simulate
 from polhode.body import Body
-from polhode.papers._figure import loglog, panels
+from polhode.papers._figure import Figure, loglog, panels
 from polhode.papers._measure import integrate, pose, slope, symplectic_form, tight
 from polhode.papers.celledoni2006._common import WEIGHT
 from polhode.papers.study import Claim, Data, Size, claim, named

@@ -3,15 +3,13 @@
 from typing import Any
 
 import numpy as np
-from matplotlib.figure import Figure
 
 from polhode import simulate
 from polhode.body import Body
 from polhode.free.free_motion import FreeMotion
-from polhode.papers._figure import COLOURS, labelled, panels, style
-from polhode.papers.study import Data, named
+from polhode.papers._figure import COLOURS, Figure, labelled, panels, style
+from polhode.papers.study import Data, Floats, named
 from polhode.solution import Solution
-from polhode.support.arrays import Floats
 
 MOMENTS = (0.8, 0.9, 1.0)
 BODY = Body(list(MOMENTS))

@@ -8,15 +8,13 @@ Dotted: proportional to the time, and on the right also to its square.
 from typing import Any
 
 import numpy as np
-from matplotlib.figure import Figure
 
 from polhode import simulate
-from polhode.papers._figure import loglog, panels
+from polhode.papers._figure import Figure, loglog, panels
 from polhode.papers._measure import slope
 from polhode.papers.handout import task2, task3
 from polhode.papers.handout._common import BODY, MOTION, OMEGA, energy_error
-from polhode.papers.study import Claim, Data, Size, claim, named
-from polhode.support.arrays import Floats
+from polhode.papers.study import Claim, Data, Floats, Size, claim, named
 
 STEPS = {"MR2": task3.STEP, "RK4": task2.STEP}
 ENDS = {"MR2": 4e5, "RK4": 4e6}

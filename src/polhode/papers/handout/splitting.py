@@ -5,13 +5,11 @@ after one step, and after 10 s; dotted: slopes 2 and 3. Body and start as in tas
 """
 
 import numpy as np
-from matplotlib.figure import Figure
 
-from polhode.papers._figure import loglog, panels, ticks_at
+from polhode.papers._figure import Figure, loglog, panels, ticks_at
 from polhode.papers._measure import slope
 from polhode.papers.handout._common import BODY, MOTION, OMEGA, integrated
-from polhode.papers.study import Claim, Data, Size, claim, named
-from polhode.support.arrays import Floats
+from polhode.papers.study import Claim, Data, Floats, Size, claim, named
 
 WHERE = "before task 3"
 STEPS = (0.1, 0.05, 0.025, 0.0125)

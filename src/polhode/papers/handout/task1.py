@@ -12,8 +12,7 @@ import numpy as np
 from polhode import elliptic
 from polhode.free.free_motion import FreeMotion
 from polhode.papers.handout._common import BODY, MOMENTS, MOTION, OMEGA, T_END, common_data, drawn, energy_error
-from polhode.papers.study import Claim, Data, Size, claim, named
-from polhode.support.arrays import Floats
+from polhode.papers.study import Claim, Data, Floats, Size, claim, named
 
 WHERE = "formulas before task 1"
 SPACING = 0.1

@@ -10,9 +10,8 @@ import numpy as np
 
 from polhode.free.free_motion import FreeMotion
 from polhode.papers.handout._common import MOTION, T_END, common_data, drawn, energy_error, integrated
-from polhode.papers.study import Claim, Data, Size, claim, named
+from polhode.papers.study import Claim, Data, Floats, Size, claim, named
 from polhode.solution import Solution
-from polhode.support.arrays import Floats
 
 WHERE = "task 2"
 STEP = 0.1

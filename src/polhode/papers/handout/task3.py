@@ -6,9 +6,9 @@ functions.
 """
 
 import numpy as np
-from matplotlib.figure import Figure
 
 from polhode.free.free_motion import FreeMotion
+from polhode.papers._figure import Figure
 from polhode.papers.handout._common import MOTION, OMEGA, T_END, common_data, drawn, energy_error, integrated
 from polhode.papers.handout.task1 import formulas
 from polhode.papers.handout.task2 import STEP as RK4_STEP

@@ -4,14 +4,12 @@ from functools import cache
 from typing import Any, NamedTuple
 
 import numpy as np
-from matplotlib.figure import Figure
 
 from polhode import simulate
 from polhode.body import Body
 from polhode.free.free_motion import FreeMotion
-from polhode.papers._figure import COLOURS, labelled, loglog, panels
-from polhode.papers.study import Claim, Data, Size, claim, named
-from polhode.support.arrays import Floats
+from polhode.papers._figure import COLOURS, Figure, labelled, loglog, panels
+from polhode.papers.study import Claim, Data, Floats, Size, claim, named
 
 BODY = Body([40.5, 40.6, 50.0])
 """In kg m^2; the paper prints kg m^3."""

@@ -10,14 +10,12 @@ import math
 from collections.abc import Callable
 
 import numpy as np
-from matplotlib.figure import Figure
 
-from polhode.papers._figure import COLOURS, labelled, loglog, panels, ticks_at
+from polhode.papers._figure import COLOURS, Figure, labelled, loglog, panels, ticks_at
 from polhode.papers._measure import slope
 from polhode.papers.khlistunova2003 import _common as common
 from polhode.papers.khlistunova2003._momentum import leapfrog, rates, simpson
-from polhode.papers.study import Claim, Data, Size, claim, named
-from polhode.support.arrays import Floats
+from polhode.papers.study import Claim, Data, Floats, Size, claim, named
 
 STEPS = (0.8, 0.4, 0.2, 0.1)
 END = 24.0

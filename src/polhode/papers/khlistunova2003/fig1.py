@@ -5,11 +5,10 @@ inertia 40.5, 40.6, 50.0 kg m^2; at the start 1, 0 and 10 deg/s.
 """
 
 import numpy as np
-from matplotlib.figure import Figure
 
 from polhode import simulate
 from polhode.free.free_motion import FreeMotion
-from polhode.papers._figure import labelled, panels, style
+from polhode.papers._figure import Figure, labelled, panels, style
 from polhode.papers.khlistunova2003._common import BODY, MINUTE, OMEGA, STEP, exactly, largest, leapfrog_run
 from polhode.papers.study import Claim, Data, Size, claim, named
 from polhode.solution import Solution

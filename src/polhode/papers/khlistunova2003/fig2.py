@@ -4,9 +4,7 @@ Angular velocity about the axis of near symmetry against time, from the run of f
 moments equal, it would be constant.
 """
 
-from matplotlib.figure import Figure
-
-from polhode.papers._figure import labelled, panels, style
+from polhode.papers._figure import Figure, labelled, panels, style
 from polhode.papers.khlistunova2003._common import exactly, largest, leapfrog_run
 from polhode.papers.study import Claim, Data, Size, claim, named
 

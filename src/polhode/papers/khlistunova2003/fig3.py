@@ -6,9 +6,8 @@ would be a flat circle.
 """
 
 import numpy as np
-from matplotlib.figure import Figure
 
-from polhode.papers._figure import panels, style
+from polhode.papers._figure import Figure, panels, style
 from polhode.papers.khlistunova2003._common import BODY, OMEGA, leapfrog_run
 from polhode.papers.study import Claim, Data, Size, claim, named
 

@@ -5,9 +5,8 @@ advancing 2h at once as it is printed. A point a second; the dot is the end.
 """
 
 import numpy as np
-from matplotlib.figure import Figure
 
-from polhode.papers._figure import COLOURS, panels
+from polhode.papers._figure import COLOURS, Figure, panels
 from polhode.papers.khlistunova2003._common import LONG_RUNS, against_runge_kutta, each_second, largest
 from polhode.papers.study import Claim, Data, Size, about, claim, named
 

@@ -11,9 +11,8 @@ from collections import Counter
 from typing import Any
 
 import numpy as np
-from matplotlib.figure import Figure
 
-from polhode.papers._figure import COLOURS, labelled, panels
+from polhode.papers._figure import COLOURS, Figure, labelled, panels
 from polhode.papers.khlistunova2003._momentum import leapfrog, runge_kutta, short, simpson
 from polhode.papers.study import Claim, Data, Size, claim, named
 

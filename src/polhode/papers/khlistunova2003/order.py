@@ -10,14 +10,12 @@ proves no order; these problems are chosen here, and any others show the same sl
 from collections.abc import Sequence
 
 import numpy as np
-from matplotlib.figure import Figure
 
 from polhode.body import Body
-from polhode.papers._figure import loglog, panels, ticks_at
+from polhode.papers._figure import Figure, loglog, panels, ticks_at
 from polhode.papers._measure import end_states, free_end, slope
 from polhode.papers.khlistunova2003._common import BODY, LABELS, OMEGA
-from polhode.papers.study import Claim, Data, Size, claim, named
-from polhode.support.arrays import Floats
+from polhode.papers.study import Claim, Data, Floats, Size, claim, named
 
 OWN_STEPS = (0.8, 0.4, 0.2, 0.1)
 OWN_END = 24.0

@@ -6,9 +6,8 @@ what h counts in Simpson's scheme nor the step of every figure.
 """
 
 import numpy as np
-from matplotlib.figure import Figure
 
-from polhode.papers._figure import labelled, panels, style
+from polhode.papers._figure import Figure, labelled, panels, style
 from polhode.papers.khlistunova2003 import _common as common
 from polhode.papers.study import ABOUT, Claim, Data, Size, about, claim, named
 

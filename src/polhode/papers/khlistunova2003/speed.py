@@ -11,10 +11,9 @@ from functools import partial
 from typing import Any
 
 import numpy as np
-from matplotlib.figure import Figure
 
 from polhode.compiler import program
-from polhode.papers._figure import COLOURS, labelled, loglog, panels
+from polhode.papers._figure import COLOURS, Figure, labelled, loglog, panels
 from polhode.papers._measure import timed
 from polhode.papers.khlistunova2003._common import HUNDRED_MINUTES, OMEGA, STEP, exactly, largest, motion
 from polhode.papers.khlistunova2003._momentum import Step, leapfrog, repeated, runge_kutta, short, simpson

@@ -6,19 +6,17 @@ from functools import cache
 from typing import Any, NamedTuple
 
 import numpy as np
-from matplotlib.figure import Figure
 
 from polhode import CoulombSoftWall, HeavyTop, PiecewiseTorque, SimulationFailed, torque
 from polhode.body import Body
 from polhode.kernels.algebra.quat import to_body
 from polhode.kernels.types import Quat, Vec3
-from polhode.papers._figure import COLOURS, labelled, loglog, panels, style
+from polhode.papers._figure import COLOURS, Figure, labelled, loglog, panels, style
 from polhode.papers._measure import integrate, matrix, pose, reference, slope
 from polhode.papers.krysl2004._literal_midpoint import LITERAL, SpatialTorque, end_state
-from polhode.papers.study import Data, Size, named
+from polhode.papers.study import Data, Floats, Size, named
 from polhode.problem import Problem
 from polhode.solution import Solution
-from polhode.support.arrays import Floats
 from polhode.torques import Torque
 
 LABELS = {"LewisSimo": "LS", "MR2": "LP2", "DMV2": "DMV", "AKWexp": "AKW, exact turn"}

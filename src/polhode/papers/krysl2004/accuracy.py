@@ -7,14 +7,12 @@ of the Hamiltonian, relative to its value, and right: that of the momentum along
 """
 
 import numpy as np
-from matplotlib.figure import Figure
 
-from polhode.papers._figure import COLOURS, DASHES, labelled, loglog, panels
+from polhode.papers._figure import COLOURS, DASHES, Figure, labelled, loglog, panels
 from polhode.papers._measure import integrate
 from polhode.papers.krysl2004._common import convergence, ratios
 from polhode.papers.krysl2004._tops import END, SPIN, STEP, lagrangian_top, largest, relative_energy, vertical_momentum
-from polhode.papers.study import Claim, Data, Size, claim, named
-from polhode.support.arrays import Floats
+from polhode.papers.study import Claim, Data, Floats, Size, claim, named
 
 METHODS = ("NMB", "CG")
 SPINS = (SPIN, 5.0, 20.0, 50.0)

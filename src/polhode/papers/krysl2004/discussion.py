@@ -11,17 +11,15 @@ forth and back: with all that the method remembers (filled), or begun anew from 
 from collections.abc import Sequence
 
 import numpy as np
-from matplotlib.figure import Figure
 
 from polhode.kernels.types import State
 from polhode.methods import Method
-from polhode.papers._figure import COLOURS, MARKERS, labelled, loglog, panels
+from polhode.papers._figure import COLOURS, MARKERS, Figure, labelled, loglog, panels
 from polhode.papers._measure import integrate, slope
 from polhode.papers.krysl2004 import _tops as tops
 from polhode.papers.krysl2004._common import FREE, SLOW_TOP
-from polhode.papers.study import Claim, Data, Size, claim, named
+from polhode.papers.study import Claim, Data, Floats, Size, claim, named
 from polhode.problem import Problem
-from polhode.support.arrays import Floats
 
 SIMO_WONG: dict[str, str | Method] = {"SW": "SW", "SW begun anew": tops.SW_ANEW, "SWd": "SWd"}
 DRAWN_STEPS = (1.0, 0.25, 0.0625)

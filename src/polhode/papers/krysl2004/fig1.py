@@ -11,8 +11,7 @@ import numpy as np
 
 from polhode.papers._measure import integrate
 from polhode.papers.krysl2004._common import FREE, SHORT, drawn_over_time, over_time
-from polhode.papers.study import Claim, Data, Size, claim, named
-from polhode.support.arrays import Floats
+from polhode.papers.study import Claim, Data, Floats, Size, claim, named
 
 STEPS = (4.0, 2.0, 1.0, 0.5)
 LONG = 2e5

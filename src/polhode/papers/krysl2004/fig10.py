@@ -11,8 +11,7 @@ from functools import partial
 
 from polhode.papers.krysl2004._common import FAST_TOP, convergence, drawn_convergence, errors_of, ratios
 from polhode.papers.krysl2004._literal_midpoint import weight
-from polhode.papers.study import Claim, Data, Size, claim
-from polhode.support.arrays import Floats
+from polhode.papers.study import Claim, Data, Floats, Size, claim
 
 METHODS = ("AKW", "SW", "NMB", "HSTAGM", "SWd")
 STEPS = (0.05, 0.02, 0.01, 0.005, 0.002, 0.001, 0.0005, 0.0002)

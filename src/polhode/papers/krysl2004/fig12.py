@@ -6,14 +6,12 @@ neither the steps nor the end of the runs; here the middle panel ends where the 
 """
 
 import numpy as np
-from matplotlib.figure import Figure
 
-from polhode.papers._figure import COLOURS, DASHES, labelled, panels
+from polhode.papers._figure import COLOURS, DASHES, Figure, labelled, panels
 from polhode.papers._measure import integrate
 from polhode.papers.krysl2004._common import FREE, SLOW_TOP
 from polhode.papers.krysl2004._tops import growth, largest, relative_energy
-from polhode.papers.study import Claim, Data, Size, claim, named
-from polhode.support.arrays import Floats
+from polhode.papers.study import Claim, Data, Floats, Size, claim, named
 
 METHODS = ("SW", "NMB", "HSTAGM")
 FREE_STEP, FREE_END = 1.0, 200.0

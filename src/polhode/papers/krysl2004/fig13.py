@@ -9,16 +9,14 @@ matrices of both ends of a step.
 """
 
 import numpy as np
-from matplotlib.figure import Figure
 
 from polhode import SimulationFailed
-from polhode.papers._figure import labelled, loglog, panels
+from polhode.papers._figure import Figure, labelled, loglog, panels
 from polhode.papers._measure import integrate, tight
 from polhode.papers.krysl2004._common import LABELS, convergence, ratios, soft_wall
 from polhode.papers.krysl2004._literal_midpoint import LITERAL, wall
-from polhode.papers.study import Claim, Data, Size, claim, named
+from polhode.papers.study import Claim, Data, Floats, Size, claim, named
 from polhode.problem import Problem
-from polhode.support.arrays import Floats
 
 SIGNS = ("printed", "physical")
 METHODS = ("AKW", "SW", "NMB", "HSTAGM", "AKWexp")

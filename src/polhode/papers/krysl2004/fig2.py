@@ -9,9 +9,8 @@ from functools import partial
 import numpy as np
 
 from polhode.papers.krysl2004._common import drawn_over_time, over_time
-from polhode.papers.study import Claim, Data, Size, claim, named
+from polhode.papers.study import Claim, Data, Floats, Size, claim, named
 from polhode.solution import Solution
-from polhode.support.arrays import Floats
 
 STEPS = (4.0, 2.0, 1.0, 0.5)
 plot = partial(drawn_over_time, steps=STEPS, ylabel="rotation in a step (degrees)", bottom=0)

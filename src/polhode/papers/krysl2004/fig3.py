@@ -10,14 +10,12 @@ twice a period. Periods are means over a longer run.
 from typing import NamedTuple
 
 import numpy as np
-from matplotlib.figure import Figure
 
 from polhode import FreeMotion, SimulationFailed
-from polhode.papers._figure import labelled, panels
+from polhode.papers._figure import Figure, labelled, panels
 from polhode.papers._measure import integrate
 from polhode.papers.krysl2004._common import FREE, LABELS, draw_over_time, legend_beside, over_time
-from polhode.papers.study import Claim, Data, Size, claim, named
-from polhode.support.arrays import Floats
+from polhode.papers.study import Claim, Data, Floats, Size, claim, named
 
 STEPS = (5.0, 4.0, 2.0, 0.125)
 LONG = 4000.0

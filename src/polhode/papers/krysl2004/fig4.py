@@ -10,8 +10,7 @@ are left out.
 from functools import partial
 
 from polhode.papers.krysl2004._common import FREE, convergence, drawn_convergence, errors_of, orders_of, ratios
-from polhode.papers.study import Claim, Data, Size, claim, named
-from polhode.support.arrays import Floats
+from polhode.papers.study import Claim, Data, Floats, Size, claim, named
 
 METHODS = ("NMB", "SW", "SWd", "LewisSimo", "AKW", "AKWexp")
 STEPS = tuple(2.0**k for k in range(3, -9, -1))

@@ -11,8 +11,7 @@ from functools import partial
 import numpy as np
 
 from polhode.papers.krysl2004 import _common as common
-from polhode.papers.study import Claim, Data, Size, claim
-from polhode.support.arrays import Floats
+from polhode.papers.study import Claim, Data, Floats, Size, claim
 
 METHODS = ("NMB", "SW", "SWd", "LewisSimo", "MR2", "IMR", "DMV2", "DMV4")
 STEPS = tuple(2.0**k for k in range(3, -9, -1))

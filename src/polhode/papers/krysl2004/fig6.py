@@ -6,9 +6,8 @@ import numpy as np
 
 from polhode.papers.krysl2004 import _common as common
 from polhode.papers.krysl2004._common import COARSE, DRAWN, LONG, RELEASE, RELEASES
-from polhode.papers.study import Claim, Data, Size, claim
+from polhode.papers.study import Claim, Data, Floats, Size, claim
 from polhode.solution import Solution
-from polhode.support.arrays import Floats
 
 CAPTION = f"""
 A book with the moments (5, 10, 1) is spun up from rest by 20 N m about x, its axis of the intermediate moment, until

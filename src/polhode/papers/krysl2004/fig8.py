@@ -7,9 +7,8 @@ that body; dashed the half percent of the paper.
 """
 
 import numpy as np
-from matplotlib.figure import Figure
 
-from polhode.papers._figure import COLOURS, labelled, panels, style
+from polhode.papers._figure import COLOURS, Figure, labelled, panels, style
 from polhode.papers._measure import integrate, tight
 from polhode.papers.krysl2004._tops import END, SPIN, STEP, TILT, growth, lagrangian_top, largest, relative_energy
 from polhode.papers.study import Claim, Data, Size, claim, named

@@ -7,14 +7,12 @@ than 1e-17, zero included, is drawn as 1e-17.
 """
 
 import numpy as np
-from matplotlib.figure import Figure
 
 from polhode.kernels.algebra.quat import normalised
 from polhode.kernels.types import Quat
-from polhode.papers._figure import COLOURS, labelled, panels
+from polhode.papers._figure import COLOURS, Figure, labelled, panels
 from polhode.papers.krysl2004._tops import END, STEP, WEIGHT, Steps, lagrangian_top, largest
-from polhode.papers.study import Claim, Data, Size, claim, named
-from polhode.support.arrays import Floats
+from polhode.papers.study import Claim, Data, Floats, Size, claim, named
 
 EPS = float(np.finfo(float).eps)
 QUICK_SECONDS = 10.0

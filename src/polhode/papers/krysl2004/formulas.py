@@ -8,15 +8,13 @@ are central differences.
 from typing import Any
 
 import numpy as np
-from matplotlib.figure import Figure
 from scipy.spatial.transform import Rotation
 
-from polhode.papers._figure import labelled, panels, style
+from polhode.papers._figure import Figure, labelled, panels, style
 from polhode.papers._measure import hat
 from polhode.papers.krysl2004._common import FAST_TOP, SLOW_TOP
 from polhode.papers.krysl2004._literal_midpoint import about_vertical, weight
-from polhode.papers.study import Claim, Data, Size, claim, named
-from polhode.support.arrays import Floats
+from polhode.papers.study import Claim, Data, Floats, Size, claim, named
 
 SEED, DRAWS = 11, 40
 SPACING = 1e-6

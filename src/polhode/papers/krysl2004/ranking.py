@@ -7,13 +7,11 @@ symplectic splitting into turns about the axes, which the paper shows for the fr
 """
 
 import numpy as np
-from matplotlib.figure import Figure
 
-from polhode.papers._figure import COLOURS, MARKERS, labelled, panels
+from polhode.papers._figure import COLOURS, MARKERS, Figure, labelled, panels
 from polhode.papers.krysl2004 import _common as common
-from polhode.papers.study import Claim, Data, Size, claim, named
+from polhode.papers.study import Claim, Data, Floats, Size, claim, named
 from polhode.problem import Problem
-from polhode.support.arrays import Floats
 
 LATE = "needs the steps and times of the paper's problems"
 

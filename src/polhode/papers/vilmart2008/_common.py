@@ -6,15 +6,13 @@ from typing import Any, Literal, NamedTuple
 
 import numpy as np
 from matplotlib.axes import Axes
-from matplotlib.figure import Figure
 
 from polhode.api.ensemble import Ensemble, ensemble
 from polhode.body import Body
 from polhode.methods import Method
-from polhode.papers._figure import COLOURS, labelled, panels
+from polhode.papers._figure import COLOURS, Figure, labelled, panels
 from polhode.papers._measure import slope
-from polhode.papers.study import Data, Size, named
-from polhode.support.arrays import Floats
+from polhode.papers.study import Data, Floats, Size, named
 
 EPS = 2.0**-52
 WATER = Body.named("water")

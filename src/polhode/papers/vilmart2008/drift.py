@@ -10,14 +10,12 @@ different amounts, which the paper does not tell (100 starts, 50 000 steps). The
 """
 
 import numpy as np
-from matplotlib.figure import Figure
 
 from polhode.free.free_motion import FreeMotion
-from polhode.papers._figure import COLOURS, labelled, panels
-from polhode.papers.study import Claim, Data, Size, claim, named
+from polhode.papers._figure import COLOURS, Figure, labelled, panels
+from polhode.papers.study import Claim, Data, Floats, Size, claim, named
 from polhode.papers.vilmart2008._common import LONG_RUNS, START, WATER, errors, starts, walk
 from polhode.papers.vilmart2008._constants import predicted_drift
-from polhode.support.arrays import Floats
 
 WHERE = "section 3.1"
 LATE = LONG_RUNS

@@ -10,9 +10,8 @@ frame; `settling` tells where they come from.
 """
 
 import numpy as np
-from matplotlib.figure import Figure
 
-from polhode.papers._figure import panels
+from polhode.papers._figure import Figure, panels
 from polhode.papers._measure import slope
 from polhode.papers.study import Claim, Data, Size, claim, named
 from polhode.papers.vilmart2008 import _common as common

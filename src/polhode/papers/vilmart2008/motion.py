@@ -8,14 +8,12 @@ sign; both integrated with Runge-Kutta's method of order 4 along the exact momen
 from typing import Any
 
 import numpy as np
-from matplotlib.figure import Figure
 
 from polhode.free.free_motion import FreeMotion
 from polhode.kernels.compared.jacobi_momentum import evaluated, orbit_of_momenta
-from polhode.papers._figure import labelled, panels, style
-from polhode.papers.study import Claim, Data, Size, claim, named
+from polhode.papers._figure import Figure, labelled, panels, style
+from polhode.papers.study import Claim, Data, Floats, Size, claim, named
 from polhode.papers.vilmart2008._common import EPS, START, STEPS, WATER, H, invariants
-from polhode.support.arrays import Floats
 
 MOMENTS = np.array(WATER.moments)
 PERIODS, STEPS_A_PERIOD = 2, 600

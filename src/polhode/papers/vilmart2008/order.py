@@ -6,9 +6,8 @@ paper has no such picture. Orders are slopes over the steps at which round-off d
 """
 
 import numpy as np
-from matplotlib.figure import Figure
 
-from polhode.papers._figure import loglog, panels, ticks_at
+from polhode.papers._figure import Figure, loglog, panels, ticks_at
 from polhode.papers._measure import end_states, free_end, matrix, slope
 from polhode.papers.study import Claim, Data, Size, claim, named
 from polhode.papers.vilmart2008._common import START, WATER

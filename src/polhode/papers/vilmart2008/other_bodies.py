@@ -8,14 +8,12 @@ rounding of its constants. The paper says that it tried many and that results we
 """
 
 import numpy as np
-from matplotlib.figure import Figure
 
 from polhode.body import Body
-from polhode.papers._figure import COLOURS, labelled, panels, style
-from polhode.papers.study import Claim, Data, Size, claim, named
+from polhode.papers._figure import COLOURS, Figure, labelled, panels, style
+from polhode.papers.study import Claim, Data, Floats, Size, claim, named
 from polhode.papers.vilmart2008._common import EPS, LONG_RUNS, errors, growth, walk
 from polhode.papers.vilmart2008._constants import predicted_drift
-from polhode.support.arrays import Floats
 
 LATE = LONG_RUNS
 METHODS = {

@@ -14,7 +14,6 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import numpy as np
-from matplotlib.figure import Figure
 
 from polhode.compiler import program
 from polhode.kernels.algebra.quat import normalised, rescaled, tidied
@@ -22,10 +21,9 @@ from polhode.kernels.algebra.vec import dot
 from polhode.kernels.compared import moser_veselov
 from polhode.kernels.status import OK
 from polhode.kernels.types import Inertia, Quat
-from polhode.papers._figure import COLOURS, labelled, panels
-from polhode.papers.study import Claim, Data, Size, claim, named
+from polhode.papers._figure import COLOURS, Figure, labelled, panels
+from polhode.papers.study import Claim, Data, Floats, Size, claim, named
 from polhode.papers.vilmart2008._common import EPS, LONG_RUNS, STEPS, WATER, H, invariants, starts, walk
-from polhode.support.arrays import Floats
 
 WHERE = "section 5"
 COUNT = 100

@@ -6,10 +6,9 @@ d1^2, right: that of d3^2. In colour what leaves the frame.
 """
 
 import numpy as np
-from matplotlib.figure import Figure
 
 from polhode.api.ensemble import ensemble
-from polhode.papers._figure import COLOURS, labelled, panels
+from polhode.papers._figure import COLOURS, Figure, labelled, panels
 from polhode.papers.study import Claim, Data, Size, claim, named
 from polhode.papers.vilmart2008._common import EPS, LONG_RUNS, WATER, H, starts
 

@@ -7,9 +7,8 @@ h = 0.01 only.
 """
 
 import numpy as np
-from matplotlib.figure import Figure
 
-from polhode.papers._figure import labelled, panels, style, ticks_at
+from polhode.papers._figure import Figure, labelled, panels, style, ticks_at
 from polhode.papers._measure import slope
 from polhode.papers.study import Claim, Data, Size, claim, named
 from polhode.papers.vilmart2008._common import LONG_RUNS, QUANTITIES, errors, starts, walk
