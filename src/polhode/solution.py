@@ -8,7 +8,7 @@ import json
 import math
 import os
 import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -198,6 +198,20 @@ class Solution(WithAttitudes, Turning):
     derivatives: Derivatives | None = None
     """How the motion changes with what it was given, where `derivatives=` was asked for; files do not keep it."""
 
+    if not TYPE_CHECKING:
+
+        def __getattr__(self, name: str) -> Any:
+            """Makes the fields of a short run when one of them is read for the first time (`made_when_read`)."""
+            if (make := self.__dict__.get(MAKE)) is not None:
+                self.__dict__.update(make())
+                self.__dict__.pop(MAKE, None)  # another thread may have been as quick
+            return object.__getattribute__(self, name)  # for what is no field, this raises its own error
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Returns all fields, to be copied or pickled."""
+        assert self.plan is not None  # now all are made
+        return self.__dict__
+
     @property
     def success(self) -> bool:
         """Whether the run reached its end."""
@@ -288,7 +302,7 @@ class Solution(WithAttitudes, Turning):
 
     def having(self, **changed: Any) -> Solution:
         """A copy with changed fields; faster than `dataclasses.replace`."""
-        return frozen(Solution, self.__dict__ | changed)
+        return frozen(Solution, self.__getstate__() | changed)
 
     @cached_property
     def omega(self) -> Floats:
@@ -843,6 +857,19 @@ class Solution(WithAttitudes, Turning):
             **{k: getattr(self, k) for k in ("message", "t_last", "last_quaternion", "last_momentum")},
             "memory": np.array(self.memory),
         }
+
+
+MAKE = "_make"
+"""Where a solution has the function that makes its other fields."""
+
+
+def made_when_read(make: Callable[[], dict[str, Any]], **fields: Any) -> Solution:
+    """Returns a solution that has these fields, and makes the others when one of them is read.
+
+    Fields that have a plain default have to be given.
+    """
+    fields[MAKE] = make
+    return frozen(Solution, fields)
 
 
 def assemble(

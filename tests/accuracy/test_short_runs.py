@@ -1,9 +1,12 @@
 """Short motions by one call of compiled code: the same rules, the same bits, and nothing that is not its business."""
 
+import copy
 import dataclasses
 import math
 import pickle
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -241,3 +244,26 @@ def test_a_tolerance_too_tight_for_a_body_that_comes_to_rest_is_left_to_others()
     """No step is as exact as that where the sums are not compensated."""
     asked = Problem.given(BODY, top(3.0), **(MOTION | {"t_span": (0.0, 300.0)}))
     assert short_runs.answer(asked, 1e-11, None) is None
+
+
+def test_fields_are_made_when_they_are_read() -> None:
+    """By whatever way: an attribute, a copy, a pickle, another thread."""
+    ask = partial(ph.simulate, ph.Body([1.0, 2.0, 2.8]), ph.HeavyTop(0.4), omega=[0.3, 1.2, -0.8], rtol=1e-6)
+    given: dict[str, Any] = {"t_span": (0.0, 20.0), "t_eval": [0.0, 20.0]}
+    true = ask(**given)
+    assert "quaternion" not in true.__dict__
+    assert true.plan.method.bare_name == "GBS"
+    assert "quaternion" in true.__dict__
+    ways: list[Callable[[ph.Solution], ph.Solution]] = [
+        copy.copy, copy.deepcopy, lambda x: pickle.loads(pickle.dumps(x)), lambda x: x.having(metadata={}),
+        lambda x: dataclasses.replace(x, metadata={}),
+    ]  # fmt: skip
+    for way in ways:
+        made = way(ask(**given))
+        assert np.array_equal(made.quaternion, true.quaternion)
+        assert (made.message, made.stats.steps, made.memory) == (true.message, true.stats.steps, true.memory)
+    with pytest.raises(AttributeError, match="nonsense"):
+        _ = ask(**given).nonsense  # type: ignore[attr-defined]
+    shared = ask(**given)
+    with ThreadPoolExecutor(4) as pool:
+        assert all(np.array_equal(q, true.quaternion) for q in pool.map(lambda _: shared.quaternion, range(8)))

@@ -7,7 +7,7 @@ problems are answered so, and with what steps, is decided by the problem alone: 
 import math
 import time
 from collections.abc import Callable
-from functools import lru_cache
+from functools import lru_cache, partial
 from struct import Struct
 from typing import Any
 
@@ -31,7 +31,7 @@ from polhode.run.binding import ById, OnCompile, Uncompared, torque_in_principal
 from polhode.run.grid import one_segment
 from polhode.run.integration import as_kernels_see, setting_of
 from polhode.run.stiffness import DIFFERENCE, STIFF_RADIANS
-from polhode.solution import Solution, assemble
+from polhode.solution import Solution, made_when_read
 from polhode.support.arrays import Floats
 from polhode.torques import CustomTorque, SumTorque
 
@@ -67,6 +67,12 @@ def _tables() -> Floats:
     found[:POWERS] = np.array(attitudes(LOOKS)).reshape(-1, LANES, 4).transpose(0, 2, 1).reshape(-1)
     found[POWERS:] = ROUND_NUMBERS
     return found
+
+
+@lru_cache(maxsize=1)
+def _place_of_tables() -> int:
+    """Returns their address; they are kept for ever."""
+    return address_of(_tables())
 
 
 def _program(problem: Problem, name: str, despun: bool, on_compile: OnCompile) -> Program | None:
@@ -150,26 +156,45 @@ def answer(problem: Problem, rtol: float, on_compile: OnCompile) -> Solution | N
         numbers[listed:out] = times
     clock = time.perf_counter()
     try:
-        status = kind.made(address_of(numbers), address_of(_tables()), kind.values, rows, room, kind.timed)
+        status = kind.made(address_of(numbers), _place_of_tables(), kind.values, rows, room, kind.timed)
     except KernelRaised:
         return None
     if status != OK:
         return None
     seconds = time.perf_counter() - clock
-    error, n, tolerance, evaluations, _, used, *memory = numbers[AT.error : AT.end].tolist()
-    steps = int(n)
-    count = rows or steps + 1
-    shown: Any = np.s_[:] if times is not None or problem.every == 1 else [*range(0, steps, problem.every or 1), steps]
-    t = numbers[listed : listed + count][shown].copy()
-    states = numbers[out : out + STATE * count].reshape(count, STATE)[shown].copy()
-    end = kind.frame.outward_one(numbers[AT.end : AT.end + STATE].copy())
-    plan = frozen(Plan, {"method": _method(tolerance, used > 0.0), "step": problem.span})
-    stats = frozen(Stats, {"steps": steps, "nfev": int(evaluations), "seconds": seconds})
-    return assemble(
-        problem, plan, stats, (t, *kind.frame.outward(states, scaled=False)), (problem.t_end, *end, NO_STATE),
-        Status.OK, MESSAGE % (problem.t_end, steps, error), memory=(*memory, evaluations), error_estimate=error,
-        rtol=rtol,
+    error, *others = numbers[AT.error : AT.end].tolist()
+    make = partial(_fields, problem, kind, numbers, rows, listed, others, seconds)
+    found = made_when_read(
+        make, problem=problem, status=Status.OK, t_last=problem.t_end, memory=(*others[MEMORY:], others[2]),
+        error_estimate=error, rtol=rtol,
     )  # fmt: skip
+    if times is None:  # there is room for many more rows
+        found.__getstate__()
+    return found
+
+
+MEMORY = AT.memory - AT.steps
+"""The place of the memory among the numbers that are found, after the error."""
+
+
+def _fields(
+    problem: Problem, kind: Kind, numbers: Floats, rows: int, listed: int, others: list[float], seconds: float
+) -> dict[str, Any]:  # fmt: skip
+    """Returns all other fields of the solution."""
+    n, tolerance, evaluations, _, despun, *_ = others
+    steps, out = int(n), listed + (rows or MOST_ROWS_AT_STEPS)
+    count = rows or steps + 1
+    shown: Any = np.s_[:] if rows or problem.every == 1 else [*range(0, steps, problem.every or 1), steps]
+    states = numbers[out : out + STATE * count].reshape(count, STATE)[shown].copy()
+    q, m, z = kind.frame.outward(states, scaled=False)
+    last_q, last_m = kind.frame.outward_one(numbers[AT.end : AT.end + STATE].copy())
+    return {
+        "plan": frozen(Plan, {"method": _method(tolerance, despun > 0.0), "step": problem.span}),
+        "stats": frozen(Stats, {"steps": steps, "nfev": int(evaluations), "seconds": seconds}),
+        "t": numbers[listed : listed + count][shown].copy(), "quaternion": q, "momentum": m, "state": z,
+        "message": MESSAGE % (problem.t_end, steps, numbers[AT.error]), "last_quaternion": last_q,
+        "last_momentum": last_m, "last_state": NO_STATE, "metadata": {},
+    }  # fmt: skip
 
 
 @lru_cache(maxsize=128)

@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from polhode.accuracy.character import Character, character
+from polhode.accuracy.character import Character, character, ignores_spin
 from polhode.accuracy.choice import ANY_TORQUE, COLLOCATION, Candidate, candidate, choose, splitting_cost
 from polhode.accuracy.estimate import where_errors_grow
 from polhode.accuracy.free_body import answer
@@ -28,7 +28,7 @@ from polhode.ensembles.initial import Start, Starts
 from polhode.ensembles.levels import Foresight, Levels, ManyBodies, ToleranceTask, speeds
 from polhode.ensembles.result import Ensemble, EnsembleInterrupted, of_one
 from polhode.kernels.judge import COARSER
-from polhode.kernels.steps.despun import WORTH, slowed
+from polhode.kernels.steps.despun import WORTH, WORTH_WITH_TURNS, slowed
 from polhode.kernels.types import Depends
 from polhode.methods import Method
 from polhode.methods import find as find_method
@@ -282,7 +282,8 @@ class Pilots:
         starts, axis = self.start, self.task.problem.body.symmetry_axis
         problems = [starts.problem(k, self.task.problem) for k in range(0, starts.count, 2)]
         rates = [slowed(p.body.moments.tolist(), (p.momentum_start @ p.body.axes).tolist(), axis) for p in problems]
-        return sorted(turn / seen for turn, seen in rates)[len(rates) // 2] > WORTH
+        least = WORTH if ignores_spin(problems[0], axis) else WORTH_WITH_TURNS
+        return sorted(turn / seen for turn, seen in rates)[len(rates) // 2] > least
 
     def growth(self, pairs: Pairs) -> Growth | None:
         """Returns what pilots find about embedded pairs, if these are likely to be the cheapest."""

@@ -141,12 +141,12 @@ class Torque(ABC):
     @property
     def breakpoints(self) -> tuple[float, ...]:
         """The times at which the torque jumps: integration stops there and restarts on the other side."""
-        return _rising_times([source.breakpoints for source in self.sources])
+        return _rising_times([source.breakpoints for source in sources]) if (sources := self.sources) else ()
 
     @property
     def knots(self) -> tuple[float, ...]:
         """Times at which the torque is smooth enough for most steps, but a high derivative of it jumps."""
-        return _rising_times([source.knots for source in self.sources])
+        return _rising_times([source.knots for source in sources]) if (sources := self.sources) else ()
 
     @property
     def roughness(self) -> float:
@@ -452,7 +452,7 @@ class CustomTorque(Torque):
     @property
     def sources(self) -> tuple[Any, ...]:
         """The tables and fields among the parameters."""
-        return tuple(table for _, table in self.tables)
+        return tuple(table for _, table in self.tables) if self.tables else ()
 
     @cached_property
     def breakpoints(self) -> tuple[float, ...]:

@@ -57,8 +57,8 @@ class View(NamedTuple):
 SEEN_SHARE = 2.0 / 3.0
 """k: evaluations of tops, satellites and discs to an error are fewest between 0.5 and 0.7 (docs/decisions/0027)."""
 WORTH, WORTH_WITH_TURNS = 1.2, 3.0
-"""The frame pays where everything is slower in it by these factors: the second where the torque of a single body sees
-the turn about the axis, which then takes as long as a cheap torque."""
+"""The frame pays where everything is slower in it by these factors: the second where the torque sees the turn about the
+axis, which then takes as long as a cheap torque."""
 BLIND = 16.0
 """The number of steps after which a torque that seemed not to see the spin is asked again."""
 LEAST_DIFFERENCE = 1e-12
