@@ -271,7 +271,7 @@ class SumTorque(Torque):
         return term.torque.may_bend and not held.issuperset(self._read(term))
 
     @cached_property
-    def may_bend(self) -> bool:  # type: ignore[override]
+    def may_bend(self) -> bool:
         """Whether a part may bend within a step."""
         return any(map(self._bends, self.terms))
 
