@@ -140,7 +140,8 @@ class ControlMomentGyros(Torque):
     target: tuple[float, float, float, float] = (1.0, 0.0, 0.0, 0.0)
     """The attitude to which gains turn the body, as a quaternion from body to space axes, scalar first."""
     damping: float = 0.05
-    """The singular value of the directions of torque, over h, below which gains bound the rates of gimbals."""
+    """The singular value of the directions of torque, over h, below which gains bound the rates of gimbals; 0: none,
+    and a run ends where the gyros are singular."""
     rate_limit: Each | None = None
     """The greatest rate of a gimbal, in rad/s; None: there is no limit."""
     law: Any = None
