@@ -37,9 +37,24 @@ PLATES: dict[str, Any] = {
 }
 ROWS = ((0.3, 0.1, 0.2), (-0.5, 0.4, 0.1), (0.2, -0.6, 0.7), (0.9, 0.3, -0.2), (0.1, 0.8, 0.4))
 
+
+def gimbals(t: float, q: Any, w: Any, p: Any, angles: Any) -> Any:
+    """The rates of four gimbals."""
+    return p[0] * w[0], -p[0] * angles[1], 0.3, p[0] * w[2]
+
+
+def across(t: float, q: Any, w: Any, p: Any, b: Any) -> Any:
+    """The moments of two torquers."""
+    return p[0] * b[1], -p[0] * w[0]
+
+
 SAMPLES: dict[str, list[Torque]] = {
     "ConstantBodyTorque": [ph.ConstantBodyTorque((0.3, -1.2, 0.7))],
     "ConstantSpaceTorque": [ph.ConstantSpaceTorque((0.3, -1.2, 0.7))],
+    "ControlMomentGyros": [
+        ph.ControlMomentGyros.pyramid(0.6, 40.0, attitude_gain=0.3, rate_gain=(0.5, 0.6, 0.7), rate_limit=0.4),
+        ph.ControlMomentGyros.pyramid((0.6, 0.5, 0.3, 0.8), law=gimbals, parameters_of_law=(0.7,)),
+    ],
     "CoulombSoftWall": [ph.CoulombSoftWall(), ph.CoulombSoftWall(sign="printed")],
     "Facets": [
         ph.Facets(**PLATES, sun=(1.0, -2.0, 0.5), pressure=1.0, specular=(0.1, 0.5, 0.9), diffuse=(0.2, 0.3, 0.1)),
@@ -65,6 +80,18 @@ SAMPLES: dict[str, list[Torque]] = {
         ph.MagneticDipole((0.3, -1.2, 0.7), (0.5, 0.1, 2.0)),
         ph.MagneticDipole((0.3, -1.2, 0.7), ph.environment.DipoleField(ORBIT, None, 1.0, 1.0)),
         ph.MagneticDipole((0.3, -1.2, 0.7), ph.Table([-2.0, 0.5, 5.0, 6.0], np.eye(4, 3), frame="space")),
+    ],
+    "Magnetorquers": [
+        ph.Magnetorquers(
+            ((1.0, 0.0, 0.4), (0.0, 2.0, 0.0)), 0.9, (0.5, 0.1, 2.0), law=across, parameters_of_law=(0.7,)
+        ),
+        ph.Magnetorquers(
+            ((1.0, 0.0, 0.4), (0.0, 2.0, 0.0)),
+            (0.9, 0.3),
+            ph.environment.DipoleField(ORBIT, None, 1.0, 1.0),
+            law=across,
+            parameters_of_law=(0.7,),
+        ),
     ],
     "OrbitalGravityGradient": [
         ph.OrbitalGravityGradient(0.7),
@@ -99,6 +126,7 @@ SPACE_VECTORS = {
     "GravityGradient": ("direction",),
     "HeavyTop": ("down",),
     "MagneticDipole": ("field",),
+    "Magnetorquers": ("field",),
     "OrbitalGravityGradient": ("normal", "towards"),
 }
 """The fields that hold vectors of space. (The segments of PiecewiseTorque are another such field.)"""
@@ -313,7 +341,7 @@ def test_axis_is_true(model: Torque) -> None:
 def test_turning_space_about_the_axis_changes_nothing(model: Torque) -> None:
     turn, p = about(model.axis, 1.234), values(model)
     potential = model.potential_kernel
-    assert potential is not None or isinstance(model, ph.Facets)
+    assert potential is not None or isinstance(model, ph.Facets | ph.Magnetorquers)
     for t, q, w in states():
         turned = multiply(turn, q)
         n = torque_at(model, t, q, w)
@@ -341,7 +369,7 @@ def test_turning_space_with_the_model_in_it_changes_nothing(model: Torque) -> No
 
 def has_upright_field(model: Torque) -> bool:
     """Whether the axis of a planet matters."""
-    field = isinstance(model, ph.MagneticDipole) and isinstance(model.field, ph.environment.Field)
+    field = isinstance(model, ph.MagneticDipole | ph.Magnetorquers) and isinstance(model.field, ph.environment.Field)
     return field or (isinstance(model, ph.Facets) and model.air_rate != 0.0)
 
 
@@ -364,7 +392,7 @@ def with_space_turned(model: Torque, turn: Quat) -> Any:
         other = replace(model, orbit=turned_vector(turn, model.orbit), sun=turned_vector(turn, model.sun))
         return other if model.span is None else other.for_span(*model.span)
     fields: dict[str, Any] = {k: turned_vector(turn, getattr(model, k)) for k in SPACE_VECTORS.get(model.name, ())}
-    if isinstance(model, ph.ReactionWheels):
+    if isinstance(model, ph.ReactionWheels | ph.ControlMomentGyros):
         fields["target"] = multiply(turn, model.target)
     if isinstance(model, ph.PiecewiseTorque) and model.frame == "space":
         fields["segments"] = tuple((end, to_space(turn, vector)) for end, vector in model.segments)

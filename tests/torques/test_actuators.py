@@ -401,7 +401,7 @@ def first_law(t: float, q: Any, w: Any, p: Any, b: Any) -> Any:
         (lambda: Magnetorquers(np.eye(3), [1, 2], FIELD, law=b_dot), "one for each of the 3 torquers, not 2 numbers"),
         (lambda: Magnetorquers(np.eye(3), 0.2, FIELD), "nothing sets the moments: give a law"),
         (lambda: Magnetorquers(np.eye(3), 0.2, FIELD, law=first_law), "must return the moments of 3 torquers, not"),
-        (lambda: Magnetorquers(np.eye(3), 0.2, FIELD, reads=["a"]), "reads must name the moments of 3 torquers, 3 of"),
+        (lambda: Magnetorquers(np.eye(3), 0.2, FIELD, reads=["a"]), "reads must name the moments of 3 torquers, not"),
         (lambda: Magnetorquers(np.eye(3), 0.2, FIELD, reads="a"), "reads must be a list of names"),
         (lambda: Gyros([[0, 0, 1]], [[0, 1, 1]], 1.0), "rotor_axes.0. is 45 degrees from gimbal_axes.0.*90 degrees"),
         (lambda: Gyros([[0, 0, 1]] * 3, np.eye(3)[:2], 1.0), "there are 3 gimbal_axes, but 2 rotor_axes"),
@@ -424,7 +424,7 @@ def first_law(t: float, q: Any, w: Any, p: Any, b: Any) -> Any:
         (lambda: ph.Sampled(1.0, dumping, reads=["u"]), "remembers nothing: state, reads and holds are for a function"),
         (lambda: ph.torque(reads=["u"])(wanted), r"unlike wanted\(t: "),
         (lambda: ph.torque(reads=["u"], compiled=False)(dumping), "reads= needs compiled=True"),
-        (lambda: ph.ReactionWheels(((1, 0, 0),), 0.1, reads=("u", "v")), "reads must name the torques of the motors"),
+        (lambda: ph.ReactionWheels(((1, 0, 0),), 0.1, reads=("u", "v")), "reads must name the torques of 1 motors"),
     ],
 )  # fmt: skip
 def test_what_is_refused(make: Any, words: str) -> None:

@@ -9,7 +9,7 @@ from polhode.kernels.algebra.quat import conjugate, multiply
 from polhode.kernels.ops import where
 from polhode.kernels.types import Depends, Quat, Vec3
 from polhode.support import checks
-from polhode.torques._torque import inspected
+from polhode.torques._torque import carried_numbers, gain, inspected, names_read
 
 MOST_PARTS = 8
 """More wheels, torquers or gyros than spacecraft have. Each has up to five decisions: the bends of 64 are located."""
@@ -56,13 +56,6 @@ def each(
     return tuple(row * count if len(row) == 1 else row)
 
 
-def checked_target(target: Any) -> Quat:
-    """A quaternion to which gains turn the body, as it was given."""
-    w, x, y, z = checks.numbers("target", target, 4)
-    checks.quaternion("target", (w, x, y, z), again=True)
-    return w, x, y, z
-
-
 def law_of(
     what: str, given: Any, count: int, numbers: Sequence[float], reads: Sequence[str], seen: str = "", extra: Any = (),
 ) -> tuple[Law | None, Depends, bool]:  # fmt: skip
@@ -96,7 +89,30 @@ def check_driver(law: Any, reads: Sequence[str], count: int, gains: bool, number
     if law is None and reads and gains:
         raise ValueError("give either gains or reads, not both: gains take no commands")
     if law is None and reads and len(reads) != count:
-        raise ValueError(f"reads must name {what}, {count} of them, not {len(reads)}: or give a law that reads these")
+        raise ValueError(f"reads must name {what}, not {len(reads)} numbers: or give a law that reads these")
+
+
+def driven(torque: Any, count: int, part: str, named: str, what: str, seen: str, example: Any) -> dict[str, Any]:
+    """The checked fields of `count` parts on board with a law, gains or commands, and what follows from them.
+
+    `named` begins the names of what is carried, `what` is what a law returns, and `seen` what it finds behind p.
+    """
+    gains = {name: gain(name, getattr(torque, name)) for name in ("attitude_gain", "rate_gain")}
+    steered = any(np.any(given) for given in gains.values())
+    numbers = tuple(checks.row("parameters_of_law", torque.parameters_of_law).tolist())
+    names, reads = tuple(torque.names) or tuple(f"{named}_{i + 1}" for i in range(count)), names_read(torque.reads)
+    if len(names) != count:
+        raise ValueError(f"there are {count} {part}s, but {len(names)} names: {', '.join(map(str, names))}")
+    law, depends, turns = law_of(what, torque.law, count, numbers, reads, seen, example)
+    check_driver(law, reads, count, steered, numbers, what)
+    w, x, y, z = checks.numbers("target", torque.target, 4)
+    checks.quaternion("target", (w, x, y, z), again=True)
+    return {
+        **gains, "target": (w, x, y, z), "law": law, "parameters_of_law": numbers, "reads": reads,
+        "names": tuple(torque.names), "state_names": carried_numbers(names)[0],
+        "depends": Depends.POSITION | Depends.RATE | depends,
+        "reads_attitude": turns or bool(np.any(gains["attitude_gain"])), "commanded": law is None and bool(reads),
+    }  # fmt: skip
 
 
 def law_call(numbers: int, seen: str, reads: Sequence[int]) -> str:

@@ -17,19 +17,8 @@ from polhode.kernels.ops import derivatives, section
 from polhode.kernels.types import Depends, UserTorque, Vec3
 from polhode.support import checks
 from polhode.support.arrays import Floats
-from polhode.torques._driven import (
-    Each,
-    axes_of,
-    check_driver,
-    checked_target,
-    each,
-    law_call,
-    law_of,
-    pointing_error,
-    total_lines,
-    units,
-)  # fmt: skip
-from polhode.torques._torque import Gain, Torque, carried_numbers, gain, gain_matrix, names_read
+from polhode.torques._driven import Each, axes_of, driven, each, law_call, pointing_error, total_lines, units
+from polhode.torques._torque import Gain, Torque, gain_matrix
 
 ACROSS = 1e-6
 """The greatest cosine of the angle between a gimbal axis and its rotor: of axes that are meant to be square."""
@@ -151,7 +140,8 @@ class ControlMomentGyros(Torque):
     target: tuple[float, float, float, float] = (1.0, 0.0, 0.0, 0.0)
     """The attitude to which gains turn the body, as a quaternion from body to space axes, scalar first."""
     damping: float = 0.05
-    """The singular value of the directions of torque, over h, below which gains bound the rates of gimbals."""
+    """The singular value of the directions of torque, over h, below which gains bound the rates of gimbals; 0: none,
+    and a run ends where the gyros are singular."""
     rate_limit: Each | None = None
     """The greatest rate of a gimbal, in rad/s; None: there is no limit."""
     law: Any = None
@@ -202,27 +192,16 @@ class ControlMomentGyros(Torque):
                     f"rotor_axes[{i}] is {math.degrees(math.acos(cosine)):g} degrees from gimbal_axes[{i}]: a rotor "
                     "stands at 90 degrees to its gimbal axis"
                 )
-        numbers = tuple(checks.row("parameters_of_law", self.parameters_of_law).tolist())
-        names, reads = tuple(self.names) or tuple(f"gimbal_{i + 1}" for i in range(n)), names_read(self.reads)
-        if len(names) != n:
-            raise ValueError(f"there are {n} gyros, but {len(names)} names: {', '.join(map(str, names))}")
-        rates = f"the rates of {n} gimbals"
-        law, depends, turns = law_of(rates, self.law, n, numbers, reads, "angles", (0.1,) * n)
-        gains = {name: gain(name, getattr(self, name)) for name in ("attitude_gain", "rate_gain")}
-        steered = any(np.any(gain) for gain in gains.values())
-        check_driver(law, reads, n, steered, numbers, rates)
+        drive = driven(self, n, "gyro", "gimbal", f"the rates of {n} gimbals", "angles", (0.1,) * n)
         damping = checks.number("damping", self.damping)
         if damping < 0.0:
             raise ValueError(f"damping must be positive or zero, not {damping:g}")
         limit = None if self.rate_limit is None else each("rate_limit", self.rate_limit, n, "gyro", positive=True)
         self._settle(
             gimbal_axes=gimbals, rotor_axes=rotors, momenta=each("momenta", self.momenta, n, "gyro", positive=True),
-            angles=each("angles", self.angles, n, "gyro"), target=checked_target(self.target), law=law, reads=reads,
-            parameters_of_law=numbers, names=tuple(self.names), damping=damping, rate_limit=limit, **gains,
-            state_names=carried_numbers(names)[0], depends=Depends.POSITION | Depends.RATE | depends,
-            reads_attitude=turns or bool(np.any(gains["attitude_gain"])), commanded=law is None and bool(reads),
+            angles=each("angles", self.angles, n, "gyro"), damping=damping, rate_limit=limit, **drive,
         )  # fmt: skip
-        if steered:
+        if self._shape.gains:
             self._check_steering()
 
     def _check_steering(self) -> None:

@@ -3,46 +3,20 @@
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Annotated, Any, Self
+from typing import Annotated, Any
 
 from polhode.body import Body
 from polhode.environment.field import Field
-from polhode.environment.model import ReadBy, Spanned
+from polhode.environment.model import ReadBy
 from polhode.kernels.algebra.quat import to_body
 from polhode.kernels.algebra.vec import cross, dot
-from polhode.kernels.algebra.vector_table import table_at
 from polhode.kernels.codegen import function
 from polhode.kernels.ops import section
 from polhode.kernels.types import Depends, UserTorque, Vec3
 from polhode.support import checks
-from polhode.torques._torque import Torque, UserPotential
+from polhode.torques._in_field import InField, given_field
+from polhode.torques._torque import UserPotential
 from polhode.torques.table import Table
-
-
-def constant_field(t: float, p: Any) -> Vec3:
-    """A field that does not change."""
-    return (p[0], p[1], p[2])
-
-
-def field_of_table(t: float, p: Any) -> Vec3:
-    """The vector of a table."""
-    return table_at(p[0], t)
-
-
-def given_field(value: Any) -> Vec3 | Field | Table:
-    """The field that a user gave, itself or as a table of its fields in a file."""
-    if isinstance(value, Field | Table):
-        return value
-    if isinstance(value, dict):
-        if str(value.get("model", "Table")).lower() == "table":
-            return Table(**{k: v for k, v in value.items() if k != "model"})
-        return Field.given("field", value)
-    if isinstance(value, Torque) or callable(value):
-        raise TypeError(
-            f"field must be a vector in space axes, a polhode.Table or a model of polhode.environment, not {value!r}: "
-            "make a table of a function, with polhode.Table.from_function"
-        )
-    return checks.vector("field", value)
 
 
 @lru_cache(maxsize=32)
@@ -53,40 +27,6 @@ def _kernels(field: Callable[[float, Any], Vec3], count: int, turned: bool) -> t
     names = {"field": field, "section": section, "to_body": to_body, "cross": cross, "dot": dot}
     torque = function("dipole_torque(t, q, w, p)", [*lines, "return cross((p[0], p[1], p[2]), b)"], names)
     return torque, function("dipole_potential(t, q, p)", [*lines, "return -dot((p[0], p[1], p[2]), b)"], names)
-
-
-class InField(Spanned, Torque):
-    """The base class of torques in a magnetic field, whose numbers stand behind their own in p."""
-
-    field: Vec3 | Field | Table
-
-    @property
-    def _field_kernel(self) -> tuple[Callable[[float, Any], Vec3], int]:
-        """The kernel of the field, and how many parameters it has."""
-        if isinstance(self.field, Field):
-            return self.field.vector_kernel, self.field.count
-        return (field_of_table, 1) if isinstance(self.field, Table) else (constant_field, 3)
-
-    @property
-    def _is_turned(self) -> bool:
-        """Whether the field is given in space axes."""
-        return not isinstance(self.field, Table) or self.field.frame == "space"
-
-    def _field_numbers(self) -> tuple[float, ...]:
-        """The parameters of the field."""
-        if isinstance(self.field, Field):
-            field = self.field
-            return field.numbers(self._kept(lambda: field.table(self.span)))
-        return (self.field.handle,) if isinstance(self.field, Table) else self.field
-
-    @property
-    def sources(self) -> tuple[Field | Table, ...]:
-        """The field, unless it is one vector."""
-        return () if isinstance(self.field, tuple) else (self.field,)
-
-    def for_span(self, t0: float, t1: float) -> Self:
-        """The same torque for a run between two times: models of the field may need a table for them."""
-        return super().for_span(t0, t1) if isinstance(self.field, Field) else self
 
 
 @dataclass(frozen=True)
@@ -135,8 +75,3 @@ class MagneticDipole(InField):
     def parameters(self, body: Body) -> Sequence[float]:
         """The moment, and the parameters of the field."""
         return (*self.moment, *self._field_numbers())
-
-    @property
-    def axis(self) -> Vec3 | None:
-        """The direction of a field that stays, if there is one."""
-        return checks.direction("field", self.field) if isinstance(self.field, tuple) and any(self.field) else None

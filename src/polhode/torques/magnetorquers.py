@@ -16,8 +16,8 @@ from polhode.kernels.ops import derivatives, section
 from polhode.kernels.types import Depends, UserTorque, Vec3
 from polhode.support import checks
 from polhode.torques._driven import Each, axes_of, check_driver, each, law_call, law_of, total_lines, units
+from polhode.torques._in_field import InField, given_field
 from polhode.torques._torque import names_read
-from polhode.torques.magnetic_dipole import InField, given_field
 from polhode.torques.table import Table
 
 
@@ -93,6 +93,7 @@ class Magnetorquers(InField):
     in A m^2."""
 
     depends = Depends.POSITION | Depends.TIME
+    _knows_space: ClassVar[bool] = False
     example: ClassVar[dict[str, Any]] = {
         "dipoles": ((1.0, 0.0, 0.0), (0.0, 1.0, 0.0), (0.0, 0.0, 1.0)),
         "limits": 0.2,
@@ -118,6 +119,7 @@ class Magnetorquers(InField):
         steady = isinstance(self.field, tuple)
         self._settle(
             commanded=law is None,
+            _knows_space=turns,
             depends=Depends.POSITION | depends | (Depends.NOTHING if steady else Depends.TIME),
             reads_attitude=turns or self._is_turned,
         )
@@ -133,6 +135,11 @@ class Magnetorquers(InField):
         assert isinstance(self.limits, tuple)
         axes = (x for axis in units("dipoles", self.dipoles) for x in axis)
         return (*self.parameters_of_law, *axes, *self.limits, *self._field_numbers())
+
+    @property
+    def axis(self) -> Vec3 | None:
+        """The direction of a field that stays, unless the law has directions of its own."""
+        return None if self._knows_space else super().axis
 
     @property
     def may_bend(self) -> bool:

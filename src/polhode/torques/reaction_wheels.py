@@ -16,20 +16,9 @@ from polhode.kernels.ops import derivatives, section, where
 from polhode.kernels.types import Depends, UserTorque, Vec3
 from polhode.support import checks
 from polhode.support.arrays import Floats
-from polhode.torques._driven import (
-    Each,
-    axes_of,
-    check_driver,
-    checked_target,
-    each,
-    law_call,
-    law_of,
-    pointing_error,
-    total_lines,
-    units,
-)  # fmt: skip
+from polhode.torques._driven import Each, axes_of, driven, each, law_call, pointing_error, total_lines, units
 from polhode.torques._spin import check_whole, spin_energy, spin_momentum, without_spin
-from polhode.torques._torque import Gain, Torque, carried_numbers, gain, gain_matrix, names_read
+from polhode.torques._torque import Gain, Torque, gain_matrix
 
 
 class _WheelShape(NamedTuple):
@@ -190,25 +179,13 @@ class ReactionWheels(Torque):
         for name in ("torque_limit", "speed_limit"):
             given = getattr(self, name)
             settled[name] = None if given is None else each(name, given, n, positive=True)  # type: ignore[assignment]
-        target, reads = checked_target(self.target), names_read(self.reads)
         margin = checks.number("speed_margin", self.speed_margin, positive=True)
         if margin > 1.0:
             raise ValueError(f"speed_margin is a part of the greatest speed, at most 1, not {margin:g}")
-        gains = {name: gain(name, getattr(self, name)) for name in ("attitude_gain", "rate_gain")}
-        numbers = tuple(checks.row("parameters_of_law", self.parameters_of_law).tolist())
-        names = tuple(self.names) or tuple(f"wheel_{i + 1}" for i in range(n))
-        if len(names) != n:
-            raise ValueError(f"there are {n} wheels, but {len(names)} names: {', '.join(map(str, names))}")
-        law, depends, turns = law_of(f"the torques of {n} motors", self.law, n, numbers, reads, "speeds", (0.0,) * n)
-        steered = any(np.any(gain) for gain in gains.values())
-        check_driver(law, reads, n, steered, numbers, "the torques of the motors")
-        self._settle(
-            axes=axes, **settled, **gains, target=target, speed_margin=margin, law=law, parameters_of_law=numbers,
-            slip=checks.number("slip", self.slip, positive=True), names=tuple(self.names),
-            state_names=carried_numbers(names)[0], depends=Depends.POSITION | Depends.RATE | depends, reads=reads,
-            reads_attitude=turns or bool(np.any(gains["attitude_gain"])),
-            commanded=law is None and bool(reads) and self.speed_limit is None,
-        )  # fmt: skip
+        drive = driven(self, n, "wheel", "wheel", f"the torques of {n} motors", "speeds", (0.0,) * n)
+        drive["commanded"] &= self.speed_limit is None
+        slip = checks.number("slip", self.slip, positive=True)
+        self._settle(axes=axes, **settled, **drive, speed_margin=margin, slip=slip)
 
     @cached_property
     def _unit_axes(self) -> list[Vec3]:
