@@ -10,7 +10,7 @@ DOCS = Path(__file__).parents[2] / "docs" / "howto"
 
 
 @pytest.mark.usefixtures("plain")
-@pytest.mark.parametrize("page", ["changing_bodies", "sensors", "shapes"])
+@pytest.mark.parametrize("page", ["changing_bodies", "sensors", "shapes", "small_bodies"])
 def test_blocks_run(page: str) -> None:
     names: dict[str, Any] = {}
     for block in re.findall(r"```python\n(.*?)```", (DOCS / f"{page}.md").read_text("utf-8"), re.DOTALL):
