@@ -29,7 +29,8 @@ def test_a_box_is_six_plates() -> None:
     mesh = ph.Facets.from_mesh(BOX, centre=[2.1, 0.7, 0.4], **given)
     sides = np.array([2.0, 1.0, 1.0])
     normals = np.concatenate([np.eye(3), -np.eye(3)])
-    plates = ph.Facets(np.tile([1.0, 2.0, 2.0], 2), normals, normals * sides / 2.0 - centre, **given)
+    areas, centres = np.tile([1.0, 2.0, 2.0], 2), normals * sides / 2.0 - centre
+    plates = ph.Facets(areas.tolist(), normals.tolist(), centres.tolist(), **given)
     for turn in Rotation.random(10, 3):
         np.testing.assert_allclose(on(mesh, body, turn), on(plates, body, turn), atol=1e-14)
 

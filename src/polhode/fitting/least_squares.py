@@ -123,7 +123,8 @@ class ParameterSearch:
                 x = self._reduced(work, np.zeros(self.parameters.count), natural, REFINED_STEPS).x
                 found.append((self._total(work(x)), self.parameters.at(trial, x)))
             found.sort(key=lambda one: one[0])
-            left = [trial for _, trial in found[:kept]]
+            ends = [-math.inf, *(cost for cost, _ in found)]  # searches of one cost have ended in the same place
+            left = [one for k, (cost, one) in enumerate(found) if cost - ends[k] > SAME_COST * cost][:kept]
         best: BestFit | None = None
         for trial in left:
             made = self._from(trial)
