@@ -87,7 +87,7 @@ class Body:
     """The times at which its tensor jumps or has a kink."""
     mass: float | None = None
     """Its mass in kg, where that is known: of shapes, meshes, sums, and of what was `placed` with one."""
-    centre: Floats = np.zeros(3)
+    centre: Floats = np.broadcast_to(0.0, (3,))
     """Its centre of mass in m, in the axes in which a shape, a mesh or a sum was given. Motions are about it."""
 
     def __new__(cls, inertia: Any = None, *, times: Any = None, **settings: Any) -> "Body":
