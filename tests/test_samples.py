@@ -213,6 +213,8 @@ def test_an_ensemble_of_drawn_tensors() -> None:
     assert len({b.body for b in many}) == 6
     np.testing.assert_allclose(many.last_momentum[4], one.last_momentum, rtol=1e-13)
     np.testing.assert_allclose(rows.last_momentum, many.last_momentum[3:5], rtol=1e-13)
+    with pytest.raises(ValueError, match="row 1 of body: no body has the moments 1, 2, 9"):
+        ph.ensemble(np.array([np.diag([1.0, 2.0, 2.5]), np.diag([1.0, 2.0, 9.0])]), **given)
 
 
 @pytest.mark.parametrize(

@@ -87,7 +87,7 @@ class Body:
     """The times at which its tensor jumps or has a kink."""
     mass: float | None = None
     """Its mass in kg, where that is known: of shapes, meshes, sums, and of what was `placed` with one."""
-    centre: Floats = np.zeros(3)
+    centre: Floats = np.broadcast_to(0.0, (3,))
     """Its centre of mass in m, in the axes in which a shape, a mesh or a sum was given. Motions are about it."""
 
     def __new__(cls, inertia: Any = None, *, times: Any = None, **settings: Any) -> "Body":
@@ -706,6 +706,8 @@ class NamedBody:
     source: str
     """A key of `references.bib`."""
     note: str
+    tumbling: tuple[float, float, str, Literal["long", "short"]] | None = None
+    """Of a body that tumbles: its observed periods of psi and phi in s, its mode, and the reference axis of psi."""
 
 
 NAMED = {
@@ -721,6 +723,26 @@ NAMED = {
         NamedBody("satellite", (1.7e4, 3.7e4, 5.4e4), "celledoni2006", "satellite under gravity gradient; flat"),
         NamedBody("descending", (5.0, 4.0, 3.0), "celledoni2006", "free body, moments in falling order"),
         NamedBody("spacecraft", (40.5, 40.6, 50.0), "khlistunova2003", "nearly symmetric spacecraft"),
+        NamedBody(
+            "toutatis",
+            (3.22, 3.09, 1.0),
+            "hudson1995",
+            "asteroid (4179), in units of the least moment",
+            (5.41 * 86400.0, 7.35 * 86400.0, "LAM", "long"),
+        ),
+        NamedBody(
+            "apophis",
+            (0.61, 0.965, 1.0),
+            "pravec2014",
+            "asteroid (99942), in units of the greatest moment",
+            (263.0 * 3600.0, 27.38 * 3600.0, "SAM", "short"),
+        ),
+        NamedBody(
+            "hyperion",
+            (0.59555, 0.85945, 1.0),
+            "wisdom1984",
+            "Saturn's moon, as a uniform ellipsoid of 190 x 145 x 114 km",
+        ),
         NamedBody("handout", (0.8, 0.9, 1.0), "handout", "nearly spherical body of the course project"),
     )
 }

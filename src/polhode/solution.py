@@ -55,6 +55,7 @@ if TYPE_CHECKING:
     from polhode.files.ccsds_write import Written
     from polhode.files.epochs import Instant
     from polhode.files.netcdf import Contents
+    from polhode.free.free_motion import FreeMotion
     from polhode.free.jacobian_motion import Covariance
     from polhode.run.tangents import Derivatives
 
@@ -404,6 +405,24 @@ class Solution(WithAttitudes, Turning):
         values = np.array([self.torque.parameters(self.body)], dtype=np.float64)
         (of_this,) = potentials(self.torque, values, t, q[None])
         return np.asarray(of_this)
+
+    @cached_property
+    def osculating(self) -> FreeMotion:
+        """The free motions that would follow from each row if the torque ended there, a stack of them.
+
+        `osculating.observed_periods()`, `.period`, `.mode` and `.nutation()` are the periods and angles along the run.
+
+        Examples
+        --------
+        >>> damping, t = ph.LinearDamping(0.1), [0, 9]
+        >>> run = ph.simulate(ph.Body([1, 2, 2.8]), damping, omega=[1, 0.2, 0.1], t_span=(0, 9), t_eval=t, rtol=1e-8)
+        >>> run.osculating.observed_periods().psi.round(2)
+        array([ 9.88, 23.44])
+        """
+        from polhode.free.free_motion import FreeMotion
+
+        body = [self.body.at(t) for t in self.t.tolist()] if self.body.changes else self.body
+        return FreeMotion(body, self.omega, self.quaternion)
 
     # --- what the motion should have kept
 

@@ -18,6 +18,6 @@ def executed(page: str) -> dict[str, Any]:
 
 
 @pytest.mark.usefixtures("plain")
-@pytest.mark.parametrize("page", ["changing_bodies", "sensors", "shapes"])
+@pytest.mark.parametrize("page", ["changing_bodies", "sensors", "shapes", "small_bodies"])
 def test_blocks_run(page: str) -> None:
     executed(page)

@@ -28,6 +28,7 @@ def test_the_page(capsys: pytest.CaptureFixture[str]) -> None:
     assert abs(names["coefficient"] - 0.02) < 4 * names["error"]
     assert names["error"] < 5e-5
     assert np.abs(names["both"].values[:2] - [0.4, 0.8]).max() < 2e-4
+    assert names["periods_found"] == pytest.approx(names["truth"].observed_periods(), rel=0.01)
     phi, psi = names["periods"]
     day = names["day"]
     assert phi / day == pytest.approx(7.35, rel=0.02)

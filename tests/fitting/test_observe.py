@@ -136,3 +136,24 @@ def test_bad_input(data: Any, given: dict[str, Any], words: str) -> None:
     with pytest.raises((ValueError, TypeError)) as caught:
         ph.fit(BODY, data, **given)
     assert words in str(caught.value)
+
+
+def test_a_start_from_nothing() -> None:
+    """Directions in a camera alone: rates and attitudes are sought among motions in all directions."""
+    rng = np.random.default_rng(7)
+    t = np.sort(rng.uniform(0.0, 40.0, 120))
+    truth = ph.FreeMotion(BODY, omega=[-0.2, 0.6, 0.9], attitude=ph.quaternion_from_euler("ZXZ", [2.0, 2.2, -1.0]))
+
+    def star(t: Any, attitude: Any, omega: Any, p: Any) -> Any:
+        return attitude.inv().apply([0.0, 0.6, 0.8])
+
+    y = star(t, truth.at(t).attitude, None, None) + 0.01 * rng.normal(size=(120, 3))
+    data = {"t": t, "y": y, "sigma_y": 0.01}
+    found = ph.fit(BODY, data, free=["omega", "attitude"], observe=star, search=(0.3, 3.0), draws=1500, seed=2)
+    assert found.reduced_chi2 < 1.3
+    truth_at_start = truth.at(t[0]).omega
+    assert np.abs((found.values[:3] - truth_at_start) / found.standard_errors[:3]).max() < 4.0
+    assert found.undetermined  # the turn about the direction of the star
+    for range_, words in (((0.0, 1.0), "both positive"), ((2.0, 1.0), "the least and the greatest"), (1.0, "search")):
+        with pytest.raises((ValueError, TypeError), match=words):
+            ph.fit(BODY, data, free=["omega", "attitude"], observe=star, search=range_)  # type: ignore[arg-type]

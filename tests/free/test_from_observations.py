@@ -240,3 +240,33 @@ def test_rows_in_all_arguments() -> None:
         FreeMotion.from_periods([0.8, 0.9], 30.0, 2.0, "LAM", phi=given["phi"], psi=np.zeros(3))
     with pytest.raises(ValueError, match=r"direction\[1\] must point somewhere"):
         FreeMotion.from_periods([0.8, 0.9], 30.0, 2.0, "LAM", direction=[[0, 0, 1], [0, 0, 0]])
+
+
+def test_named_motions() -> None:
+    """The published periods, and what else was published of the same states."""
+    toutatis, apophis = FreeMotion.named("toutatis"), FreeMotion.named("Apophis")
+    assert toutatis.mode == "long-axis"
+    assert np.array(toutatis.observed_periods("long")) / 86400 == pytest.approx([7.35, 5.41], rel=1e-9)
+    assert apophis.mode == "short-axis"
+    assert np.array(apophis.observed_periods("short")) / 3600 == pytest.approx([27.38, 263.0], rel=1e-9)
+    energy = 2 * apophis.kinetic_energy / np.linalg.norm(apophis.angular_momentum) ** 2
+    assert energy == pytest.approx(1.024, abs=0.001)  # [pravec2014]
+    A, B, C = ph.Body.named("hyperion").moments
+    assert math.sqrt(3 * (B - A) / C) == pytest.approx(0.89, abs=0.005)  # [wisdom1984]
+    with pytest.raises(ValueError, match="there is no tumbling body 'hyperion'"):
+        FreeMotion.named("hyperion")
+
+
+def test_osculating_motions_along_a_run(plain: None) -> None:
+    """Each row's free motion, against runs without a torque from that row; and a body that changes."""
+    t = [0.0, 3.0, 9.0]
+    body = ph.Body([[1.0, 0.1, 0.0], [0.1, 2.0, 0.0], [0.0, 0.0, 2.8]])
+    run = ph.simulate(body, ph.LinearDamping(0.1), omega=[1, 0.2, 0.1], t_span=(0, 9), t_eval=t, rtol=1e-9)
+    for k in range(3):
+        alone = FreeMotion(body, run.omega[k], run.quaternion[k])
+        assert run.osculating.period[k] == pytest.approx(alone.period, rel=1e-12)
+        assert run.osculating.observed_periods().phi[k] == pytest.approx(alone.observed_periods().phi, rel=1e-12)
+        np.testing.assert_allclose(run.osculating.angular_momentum[k], run.spatial_momentum[k], rtol=1e-12, atol=1e-14)
+    boom = ph.Body([[1.0, 2.0, 2.8], [3.0, 4.0, 2.8]], times=[0.0, 9.0])
+    run = ph.simulate(boom, omega=[1, 0.2, 0.1], t_span=(0, 9), t_eval=t, method="RK4", step=0.01)
+    assert run.osculating.period[1] == pytest.approx(FreeMotion(boom.at(3.0), run.omega[1]).period, rel=1e-12)

@@ -1,5 +1,6 @@
 """fit(...) -> Fit: the body, start and torque that measured rates and attitudes show."""
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
@@ -11,7 +12,7 @@ from polhode.compiler import announced_once
 from polhode.fitting.data import Missing, measurements
 from polhode.fitting.determined import undetermined
 from polhode.fitting.fit_result import Fit
-from polhode.fitting.least_squares import BestFit, ParameterSearch, other_bodies, starts_of
+from polhode.fitting.least_squares import BestFit, ParameterSearch, anywhere, other_bodies, starts_of
 from polhode.fitting.parameters import NaturalSizes, Parameters, Trial, parameters
 from polhode.fitting.residuals import Observe, observed
 from polhode.fitting.start import attitude_at_start, largest_rate, rates_at_start
@@ -46,6 +47,9 @@ def fit(
     loss: str = "linear",
     loss_scale: float = 1.345,
     grow: bool = True,
+    search: tuple[float, float] | None = None,
+    draws: int = 20_000,
+    seed: int = 0,
     rtol: float = RTOL,
 ) -> Fit:
     """Finds the body, the start and the torque whose motion is nearest to measured rates, attitudes, or anything else.
@@ -93,6 +97,11 @@ def fit(
         "soft_l1", "huber", "cauchy" or "arctan" let outliers count less, from this number of standard deviations on.
     grow
         Whether the fit begins with a short span, in which there is one minimum, and extends it.
+    search
+        The least and the greatest rate, in rad/s, if nothing is known of the start: it is sought among `draws` motions
+        that are drawn by `seed`, with rates and attitudes in all directions.
+    draws, seed
+        How many are drawn, and by what.
     rtol
         The tolerance of motions under a torque.
 
@@ -128,6 +137,12 @@ def fit(
     given = None if omega is None else np.array(checks.vector("omega", omega))
     rate = largest_rate(known, given)
     omegas = rates_at_start(known, rate)
+    if search is not None:
+        least, greatest = checks.numbers("search", search, 2)
+        if not 0.0 < least <= greatest:
+            raise ValueError(f"search is the least and the greatest rate, both positive, not {search!r}")
+        rate = math.sqrt(least * greatest)
+        omegas = omegas or [np.array([0.0, 0.0, rate])]
     if given is None and not omegas:
         raise ValueError("these data show no rate: give omega=, a guess of it")
     q = attitude_at_start(known) if attitude is None else checks.quaternion("attitude", attitude)
@@ -145,7 +160,7 @@ def fit(
         acting.check_span(float(known.t[0]), float(known.t[-1]))
         acting.check_body(body)
     motions = ExactMotions() if exact else SteppedMotions(checks.number("rtol", rtol), state)
-    search = ParameterSearch(known, wanted, sizes, motions, loss, scale, grow, observe, known_before)
+    looking = ParameterSearch(known, wanted, sizes, motions, loss, scale, grow, observe, known_before)
     if given is None and not wanted.has("omega"):
         raise ValueError("omega is not free, so it must be given: pass omega=, or free it")
     if attitude is None and known.has_attitude.any() and not wanted.has("attitude"):
@@ -160,7 +175,12 @@ def fit(
     others = other_bodies(known, first, wanted, is_free=is_free)
     if attitude is not None and wanted.has("attitude") and (seen := attitude_at_start(known)) is not None:
         starts += [replace(one, quaternion=seen) for one in starts]
-    return _result(search(starts, others), search, state=state, rtol=rtol, is_free=is_free)
+    if search is not None:
+        rng = np.random.default_rng(seed)
+        found = looking.from_anywhere(anywhere(first, wanted, (least, greatest), checks.count("draws", draws), rng))
+    else:
+        found = looking(starts, others)
+    return _result(found, looking, state=state, rtol=rtol, is_free=is_free)
 
 
 def _prior(prior: Any, wanted: Parameters) -> list[tuple[int, float, float]]:

@@ -167,8 +167,13 @@ def _bodies_of_rows(rows: Floats) -> Bodies:
     """The bodies with these principal moments, (bodies, 3), or tensors, (bodies, 3, 3)."""
     if rows.ndim == 2:
         return Bodies((), rows)
-    listed = tuple(map(Body, rows))
-    return Bodies(listed, np.array([b.moments for b in listed]))
+    listed = list[Body]()
+    for k, row in enumerate(rows):
+        try:
+            listed.append(Body(row))
+        except ValueError as problem:
+            raise ValueError(f"row {k} of body: {problem}") from None
+    return Bodies(tuple(listed), np.array([b.moments for b in listed]))
 
 
 _KINDS_OF_BODY = (

@@ -4,6 +4,7 @@ Over many turns the sum of squares has a minimum for every turn that a motion ca
 one. Its covariance says how far ahead the motion is known to a fraction of a turn, and so far the next span may reach.
 """
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
@@ -13,11 +14,11 @@ import numpy as np
 from polhode.body import Body
 from polhode.fitting.data import Measurements
 from polhode.fitting.determined import Split, split_directions
-from polhode.fitting.parameters import NaturalSizes, Parameters, Trial
+from polhode.fitting.parameters import NaturalSizes, Parameters, Trial, _like
 from polhode.fitting.residuals import Observe, Residuals, first_steps
 from polhode.fitting.start import moments_of_free_motion, turned_attitudes
 from polhode.fitting.trial_motions import ExactMotions, SteppedMotions
-from polhode.support.arrays import Floats, inverse, product, vector_of
+from polhode.support.arrays import Floats, inverse, lengths, product, vector_of
 
 FIRST_TURN_RAD = 2.0
 """The first span is that over which the body turns by about this angle."""
@@ -33,6 +34,8 @@ FIRST_SIGMA = 0.02
 """A standard deviation that is not known is first taken to be this fraction of the rates, or rad."""
 LEAST_SIGMA = 1e-14
 """The least standard deviation that residuals are taken to show: round-off, relative to the rates, or rad."""
+DRAWN_BODIES, DRAWN_MOMENTS = 300, 0.2
+"""Bodies among the starts of a search from nothing, and by how much the logarithms of their moments differ."""
 OTHER_STARTS = 3
 """Where no good fit was found, the search begins again from this many other bodies."""
 SAME_COST = 1e-3
@@ -45,6 +48,9 @@ LEAST_APART = 0.1
 NOISE_CHI2 = 20.0
 """If chi-square is greater by less than this with most of them, the inertia was fitted to noise: the deepest of the
 hundred or so dips that noise has in it lies about ten below the others."""
+ROUNDS, STACK, REFINED_STEPS = ((10.0, 0.0075), (20.0, 0.003), (40.0, 0.0006)), 2000, 25
+"""The rounds of a search from nothing: about what angle they look at, and which share of the best goes on. Motions
+that were drawn are compared so many at a time, and those that are left are refined in so many steps."""
 MOST_STAGES = 100
 """The growth of the span ends here in any case."""
 STAGE_EVALUATIONS, MOST_SCALES = 25, 4
@@ -98,6 +104,36 @@ class ParameterSearch:
     observe: Observe | None = None
     prior: Sequence[tuple[int, float, float]] = ()
     _evaluations: int = 0
+
+    def from_anywhere(self, trials: Sequence[Trial]) -> BestFit:
+        """The best fit from some of many starts: those go on that are best over a few turns, then over more."""
+        left = list(trials)
+        for turn, share in ROUNDS:
+            kept = math.ceil(share * len(trials))
+            data = self._with_sigma(self.data.until(self._first_rows(turn)), None)
+            self.motions.prepare(left[0], data.t)
+            if left[0] is trials[0]:
+                stacks = [left[k : k + STACK] for k in range(0, len(left), STACK)]
+                costs = np.concatenate([self._residuals(data, left[0]).costs(stack) for stack in stacks])
+                left = [left[k] for k in np.argsort(costs)[:kept].tolist() if np.isfinite(costs[k])]
+            found = list[tuple[float, Trial]]()
+            for trial in left:
+                work, sizes = self._residuals(data, trial), self.parameters.scales(trial, self.sizes)
+                natural = np.diag(np.where(np.isfinite(sizes), sizes, 1.0))
+                x = self._reduced(work, np.zeros(self.parameters.count), natural, REFINED_STEPS).x
+                found.append((self._total(work(x)), self.parameters.at(trial, x)))
+            found.sort(key=lambda one: one[0])
+            ends = [-math.inf, *(cost for cost, _ in found)]  # searches of one cost have ended in the same place
+            left = [one for k, (cost, one) in enumerate(found) if cost - ends[k] > SAME_COST * cost][:kept]
+        best: BestFit | None = None
+        for trial in left:
+            made = self._from(trial)
+            best = made if best is None or made.cost < best.cost else best
+            if self._is_good(best):
+                break
+        if best is None:
+            raise ValueError("none of the starts that were drawn has a motion: give a smaller range of rates")
+        return replace(best, evaluations=self._evaluations)
 
     def __call__(self, starts: Sequence[Trial], bodies: Sequence[Body]) -> BestFit:
         """The best fit from these starts, among which the first span decides; if none is good, from other bodies."""
@@ -346,10 +382,10 @@ class ParameterSearch:
 
     # --- spans
 
-    def _first_rows(self) -> int:
-        """The number of rows of the first span."""
+    def _first_rows(self, turn: float = FIRST_TURN_RAD) -> int:
+        """The number of rows of the first span, over which the body turns by about this angle."""
         t = self.data.t
-        near = int(np.searchsorted(t, t[0] + FIRST_TURN_RAD / max(self.sizes.rate, 1e-300), side="right"))
+        near = int(np.searchsorted(t, t[0] + turn / max(self.sizes.rate, 1e-300), side="right"))
         data = self.data
         measured = np.cumsum(data.has_omega.sum(axis=1) + 3 * data.has_attitude + data.has_y.sum(axis=1))
         each = 2 if self.loss == "linear" else 4  # where there are outliers, one must not be half of the data
@@ -467,6 +503,23 @@ def starts_of(
     return trials
 
 
+def anywhere(
+    guess: Trial, parameters: Parameters, rates: tuple[float, float], count: int, rng: np.random.Generator
+) -> list[Trial]:
+    """Starts drawn at random: rates between two, in all directions, all attitudes, and moments near the guess."""
+    size = np.exp(rng.uniform(np.log(rates[0]), np.log(rates[1]), (count, 1)))
+    omegas, turns = (x / lengths(x)[:, None] for x in (rng.normal(size=(count, 3)), rng.normal(size=(count, 4))))
+    bodies = [guess.body]
+    if parameters.has("moments", "ratios", "inertia"):
+        moments = guess.body.moments * np.exp(DRAWN_MOMENTS * rng.standard_normal((DRAWN_BODIES, 3)))
+        bodies += [_like(guess.body, (guess.body.axes * m) @ guess.body.axes.T) for m in moments]
+        bodies = [body for body in bodies if body.physical]
+    return [
+        replace(guess, body=bodies[k % len(bodies)], omega=w, quaternion=q)
+        for k, (w, q) in enumerate(zip(size * omegas, turns, strict=True))
+    ]
+
+
 def other_bodies(data: Measurements, guess: Trial, parameters: Parameters, *, is_free: bool) -> list[Body]:
     """Bodies from which a search begins again if that from the guess found no good fit."""
     found = []
@@ -475,7 +528,5 @@ def other_bodies(data: Measurements, guess: Trial, parameters: Parameters, *, is
     rng = np.random.default_rng(2001)
     for _ in range(OTHER_STARTS):
         moments = guess.body.moments * np.exp(0.3 * rng.standard_normal(3))
-        tensor = (guess.body.axes * moments) @ guess.body.axes.T
-        made = Body((tensor + tensor.T) / 2.0, name=guess.body.name, allow_unphysical=True)
-        found.append(made.with_rotor(guess.body.rotor) if guess.body.has_rotor else made)
+        found.append(_like(guess.body, (guess.body.axes * moments) @ guess.body.axes.T))
     return found

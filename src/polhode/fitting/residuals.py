@@ -106,6 +106,27 @@ class Residuals:
             parts.append(seen[np.isfinite(self._y)])
         return np.concatenate([*parts, self._from_prior(trial)])
 
+    def costs(self, trials: Sequence[Trial]) -> Floats:
+        """Sums over the residuals of many motions, of which outliers decide nothing; infinite without a motion."""
+        q, w = self._motions_of(trials)
+        rates = (w - self.data.omega) / self._sigma_omega
+        parts = [rates[:, self._rates]]
+        apart = vector_of(
+            product(np.broadcast_to(self._measured, (len(trials), *self._measured.shape)), q[:, self._seen])
+        )
+        parts.append((apart / self._sigma).reshape(len(trials), -1))
+        if self._watched.size:
+            assert self.observe is not None
+            turns, rates_there = (np.nan_to_num(x[:, self._watched], nan=1.0) for x in (q, w))
+            t = np.tile(self.data.t[self._watched], len(trials))
+            flat = turns.reshape(-1, 4), rates_there.reshape(-1, 3)
+            seen = observed(self.observe, t, flat[0], flat[1], trials[0].p, self._y.shape[1])
+            y = seen.reshape(len(trials), *self._y.shape)
+            parts.append(((y - self._y) / self._sigma_y)[:, np.isfinite(self._y)])
+        r = np.concatenate(parts, axis=1)
+        sums = np.log1p(r * r).sum(axis=1)
+        return np.where(np.isfinite(sums) & np.isfinite(w[:, 0, 0]), sums, np.inf)
+
     def _observed(self, trial: Trial, q: Floats, w: Floats) -> Floats:
         """What the user's function makes of a motion, at the rows with y."""
         assert self.observe is not None
@@ -155,20 +176,30 @@ class Residuals:
     def _slopes_of_observed(self, trial: Trial, q: Floats, w: Floats, turns: Floats, rates: Floats) -> Floats:
         """The derivatives of y, (rows, numbers, parameters): by differences of the user's function, not of motions."""
 
-        def between(step: float, change: Callable[[float], tuple[Trial, Floats, Floats]]) -> Floats:
-            return (self._observed(*change(step)) - self._observed(*change(-step))) / (2.0 * step)
+        def between(step: float, change: Callable[[float], Trial]) -> Floats:
+            return (self._observed(change(step), q, w) - self._observed(change(-step), q, w)) / (2.0 * step)
 
+        # All changes of attitude and rate in one call, after each other: short calls cost what they begin with.
         pace = CHANGE * (self.sizes.rate or 1.0)
-        by_turn = [between(CHANGE, lambda h, e=e: (trial, product(q, turn_of(h * e)), w)) for e in np.eye(3)]  # type: ignore[misc]
-        by_rate = [between(pace, lambda h, e=e: (trial, q, w + h * e)) for e in np.eye(3)]  # type: ignore[misc]
-        made = np.einsum("krm,rkn->rmn", by_turn, turns) + np.einsum("krm,rkn->rmn", by_rate, rates)
+        sides = [sign * e for e in np.eye(3) for sign in (1.0, -1.0)]
+        qs = [product(q, turn_of(CHANGE * e)[None]) for e in sides] + 6 * [q]
+        ws = 6 * [w] + [w + pace * e for e in sides]
+        assert self.observe is not None
+        t, width = np.tile(self.data.t[self._watched], 12), self._y.shape[1]
+        seen = observed(self.observe, t, np.concatenate(qs), np.concatenate(ws), trial.p, width).reshape(
+            6, 2, -1, width
+        )
+        slopes = (seen[:, 0] - seen[:, 1]) / 2.0
+        made = np.einsum("krm,rkn->rmn", slopes[:3] / CHANGE, turns) + np.einsum(
+            "krm,rkn->rmn", slopes[3:] / pace, rates
+        )
         for block, place in self.parameters.slices():
             for k in range(place.start, place.stop) if block.kind == "p" else ():
                 e = np.zeros(block.size)
                 e[k - place.start] = 1.0
                 size = block.scales(trial, self.sizes)[k - place.start]
                 step = CHANGE * (float(size) if np.isfinite(size) else 1.0)
-                made[..., k] = between(step, lambda h, e=e, b=block: (b.moved(trial, h * e), q, w))  # type: ignore[misc]
+                made[..., k] = between(step, lambda h, e=e, b=block: b.moved(trial, h * e))  # type: ignore[misc]
         return np.asarray(made)
 
     def _exact(self, trial: Trial, tangent: Change) -> tuple[Floats, Floats, Floats, Floats] | None:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple, overload
 import numpy as np
 
 from polhode.attitudes import WithAttitudes
-from polhode.body import Body
+from polhode.body import NAMED, Body
 from polhode.compiler import compiles, repaid_program
 from polhode.kernels.algebra.exact_fma import with_fused
 from polhode.kernels.algebra.quat import to_space
@@ -213,6 +213,20 @@ class FreeMotion(Turning):
         from polhode.free.from_observations import from_periods
 
         return from_periods(cls, ratios, P_psi, P_phi, mode, reference, phi, psi, direction, t0)
+
+    @classmethod
+    def named(cls, name: str) -> FreeMotion:
+        """A tumbling body from the literature, as `from_periods` makes it of its published periods, in s.
+
+        Examples
+        --------
+        >>> toutatis = ph.FreeMotion.named("toutatis")
+        >>> toutatis.mode, round(float(toutatis.observed_periods().phi) / 86400, 2)
+        ('long-axis', 7.35)
+        """
+        known = {one.name: one.tumbling for one in NAMED.values() if one.tumbling is not None}
+        P_psi, P_phi, mode, reference = known[checks.choice("tumbling body", name, known)]
+        return cls.from_periods(Body.named(name), P_psi, P_phi, mode, reference=reference)
 
     @classmethod
     def from_momentum(

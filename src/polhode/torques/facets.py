@@ -239,6 +239,31 @@ class Facets(Spanned, Torque):
         if self.density is None and not self.has_shadow and not isinstance(self.sun, Sun):
             self._settle(depends=Depends.POSITION)
 
+    @classmethod
+    def from_mesh(cls, mesh: Any, *, centre: Any = (0.0, 0.0, 0.0), scale: float = 1.0, **given: Any) -> "Facets":
+        """A facet for each triangle of an STL, OBJ or PLY file.
+
+        Parameters
+        ----------
+        mesh
+            The file. Seen from outside, the corners of each triangle run counterclockwise.
+        centre
+            The centre of mass in m, as `Body.from_mesh(mesh).centre` is.
+        scale
+            The length of a unit of the file, in m.
+        given
+            All else that facets have: sun, diffuse, orbit, density and so on.
+        """
+        from polhode.files.meshes import Mesh, read_mesh
+
+        read = mesh if isinstance(mesh, Mesh) else read_mesh(mesh)
+        size, middle = checks.number("scale", scale, positive=True), np.array(checks.vector("centre", centre))
+        a, b, c = np.moveaxis(read.positions[read.triangles] * size - middle, 1, 0)
+        normals = np.cross(b - a, c - a)
+        areas = np.sqrt((normals**2).sum(axis=1)) / 2.0
+        some = areas > 0.0
+        return cls(areas[some], normals[some], ((a + b + c) / 3.0)[some], **given)
+
     def _share(self, name: str, count: int) -> float | tuple[float, ...]:
         """A number for all facets or for each, which must not be negative."""
         value = getattr(self, name)
