@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 import polhode as ph
+from docs import make_cases as make_page
 from polhode import cases
 from tests.authorities import make_cases
 
@@ -27,7 +28,7 @@ def test_the_file_is_whole() -> None:
     written = json.loads(cases.FILE.read_text("utf-8"))
     assert written["sha256"] == cases.checksum()
     assert written["version"] == cases.VERSION
-    assert len({c.name for c in ALL}) == len(ALL) >= 150
+    assert len({c.name for c in ALL}) == len(ALL) >= 169
     assert {c.group for c in ALL} == set(cases.GROUPS)
     properties = cases.SCHEMA["properties"]["cases"]["items"]
     for d in written["cases"]:
@@ -37,7 +38,8 @@ def test_the_file_is_whole() -> None:
 
 
 @pytest.mark.parametrize(
-    "remade", ["free-generic-3", "free-one-ulp-from-separatrix-2", "damped-spring", "gyrostat-tensor"]
+    "remade",
+    ["free-generic-3", "free-one-ulp-from-separatrix-2", "damped-spring", "gyrostat-tensor", "changing-panels"],
 )
 def test_a_case_is_made_again_to_the_last_digit(remade: str) -> None:
     d = dict(cases.case(remade).definition)
@@ -86,7 +88,7 @@ def check_by_rtol(case: cases.Case, rtol: float) -> None:
     assert case.accepts(run.quaternion, run.omega)
 
 
-@pytest.mark.parametrize("which", ["top-asymmetric", "gyrostat-short-axis", "orbit-wide-libration"])
+@pytest.mark.parametrize("which", ["top-asymmetric", "gyrostat-short-axis", "orbit-wide-libration", "changing-tilt"])
 def test_polhode_meets_cases(which: str) -> None:
     check_by_rtol(cases.case(which), 1e-9)
 
@@ -104,6 +106,15 @@ def test_another_motion_is_not_accepted() -> None:
     assert case.accepts(-case.quaternion, case.rate)
     with pytest.raises(ValueError, match=r"must be \(11, 4\) and \(11, 3\), a row for each"):
         case.error_of(s.quaternion[:5], s.omega)
+
+
+def test_the_page_has_every_case_and_who_does_not_meet_it() -> None:
+    missed, formulas = make_page.on_the_board(), make_page.formulas_of_torques()
+    assert {c.definition["torque"]["model"] for c in ALL if c.definition["torque"]} <= set(formulas)
+    assert formulas["HeavyTop"].startswith("N = r x R^T (weight down)")
+    assert "MuJoCo 4.0 (0.002 s, Euler)" in missed["free-wing-nut"]
+    assert not any("DOP853" in who for who in missed["free-racket"])
+    assert "rotor (0.3, -0.4, 0.5)" in make_page.numbers(cases.case("gyrostat-oblique").definition)
 
 
 def test_bad_names() -> None:

@@ -32,7 +32,7 @@ from polhode.support.arrays import Floats, angles
 __all__ = ["Case", "all_cases", "case", "checksum", "write"]
 
 FILE = Path(__file__).with_suffix(".json")
-VERSION = "1.0"
+VERSION = "1.1"
 """The version of the cases: the first number rises when a number of a case changes, the second when cases are added."""
 
 GROUPS = {
@@ -43,6 +43,7 @@ GROUPS = {
     "damped": "drag, and rings in a fluid",
     "magnet": "a magnet in a field",
     "given": "torques that are given in body axes, in space, or over time",
+    "changing": "a tensor that changes with time",
 }
 """The groups of cases, and what turns the body in them."""
 
@@ -51,6 +52,8 @@ Body axes are right-handed and fixed in the body; tensors, rates, rotors and poi
 inertia alone mean that body axes are principal axes. A quaternion (w, x, y, z) is a unit quaternion, Hamilton's, that
 turns body axes into space axes: v_space = q v_body q*. q and -q are the same attitude. The angular momentum in body
 axes is m = I w + g, with the rotor g, and m' = m x w + N with the torque N. Units: kg m^2, rad/s, N m, s, T, A m^2.
+A body with `times` has moments or a tensor for each of them, joined by straight lines; a time that is there twice is a
+jump, at which m stays.
 `omega` and `attitude` are the state at t = 0, which comes first among the rows. R is the rotation of q, and R^T v is
 the vector v of space in body axes.
 
@@ -118,7 +121,8 @@ class Case:
     def body(self) -> Body:
         """The body."""
         given = self.definition["body"]
-        return Body(given.get("moments", given.get("tensor")), rotor=given.get("rotor"))
+        inertia, rotor = given.get("moments", given.get("tensor")), given.get("rotor")
+        return Body(inertia, times=given["times"], rotor=rotor) if "times" in given else Body(inertia, rotor=rotor)
 
     @cached_property
     def torque(self) -> torques.Torque | None:
@@ -247,7 +251,7 @@ SCHEMA: dict[str, Any] = {
                     "name": {"type": "string"},
                     "group": {"enum": list(GROUPS)},
                     "about": {"type": "string"},
-                    "body": {"type": "object", "description": "moments (3) or tensor (3 x 3), and a rotor (3) or none"},
+                    "body": {"type": "object", "description": "moments (3) or tensor (3 x 3), or one a time; rotor"},
                     "torque": {"type": ["object", "null"], "description": "its model and numbers"},
                     "omega": {**_row(3, "number"), "description": "the rate at t = 0"},
                     "attitude": {**_row(4, "number"), "description": "the quaternion at t = 0, to be normalised"},

@@ -118,6 +118,8 @@ def test_both_sides_of_the_separatrix() -> None:
     assert d.path.ended
     event = d.events[-1]
     assert event.kind == "separatrix"
+    assert [e.kind for e in d.events] == ["resonance", "separatrix"]
+    assert d.events[0].t < event.t
     assert [b.probability for b in d.branches] == [0.5, 0.5]  # damping does not tell the ends of an axis apart
     assert {b.drift.side for b in d.branches} == {1.0, -1.0}
     assert {b.drift.mode[-1] for b in d.branches} == {"long-axis"}
@@ -214,6 +216,34 @@ def test_many_bodies_are_interrupted_and_resumed() -> None:
     assert list(done.failed) == [1]
     assert np.array_equal(done.at(5e3)[0], whole.at(5e3)[0], equal_nan=True)
     assert [d.t_last for d in (done.resume(7e3)[0], done.resume(7e3)[2])] == [7e3, 7e3]
+
+
+@ph.torque(parameters=[1e-9, 1.0, 1.0, 1.25])
+def friction(t: Any, q: Any, w: Any, p: Any) -> Any:
+    m = (p[1] * w[0], p[2] * w[1], p[3] * w[2])
+    along = m[0] * w[0] + m[1] * w[1] + m[2] * w[2]
+    square = m[0] * m[0] + m[1] * m[1] + m[2] * m[2]
+    k = p[0] * (w[0] * w[0] + w[1] * w[1] + w[2] * w[2]) ** 0.5
+    return [k * (along * m[j] - square * w[j]) for j in range(3)]
+
+
+@pytest.mark.parametrize("hours", [4.0, 2.0])
+def test_wobble_dies_in_the_time_of_burns_and_safronov(hours: float) -> None:
+    # tau = mu Q / (rho K^2 r^2 w^3)  [burns1973], of an asteroid of 1 km; mu Q as in [harris1994], in Pa
+    density, radius, w = 2000.0, 500.0, 2.0 * math.pi / (3600.0 * hours)
+    tau = 5e11 / (density * 0.03 * radius**2 * w**3)
+    size = 0.4 * density * 4.0 / 3.0 * math.pi * radius**5
+    A, C = size, 1.25 * size
+    k = A * C / (tau * w * (C - A) * (C * w) ** 2)
+    body, acting = ph.Body([A, A, C]), friction.with_parameters([k, A, A, C])
+    d = ph.drift(body, acting, omega=(0.02 * w, 0.0, w), t_span=(0, 1.5 * tau))
+    # Harris's rule: hours^3 / (17^3 km^2) thousand million years, of which 17 is known to 2.5.
+    assert tau / 3.15576e16 == pytest.approx(hours**3 / 17.0**3, rel=0.5)
+    G, T = np.linalg.norm(d.momentum, axis=1), d.kinetic_energy
+    wobble = T - G**2 / (2.0 * C)
+    assert wobble[-1] / wobble[0] == pytest.approx(math.exp(-3.0), rel=2e-3)  # the square of the angle; it is not zero
+    assert abs(G[-1] / G[0] - 1.0) < 1e-12
+    assert d.error < 1e-7
 
 
 def test_motion_has_the_mean_values(damped: Any) -> None:

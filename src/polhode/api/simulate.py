@@ -123,7 +123,10 @@ def simulate(
     watched = () if events is None else single.listed(events)
     by = names_of(derivatives) if derivatives else ()
     if by and watched:
-        raise ValueError("events and derivatives are not found together: find the events first, and list their times")
+        raise ValueError(
+            "events and derivatives are not found together: find the events first, and give their times as t_eval with "
+            "derivatives=; the time of an event changes by -(dg . jacobian) / (dg/dt), with the event function g"
+        )
     if by:
         check_names(problem, by)
     if isinstance(goal, Plan):

@@ -202,8 +202,10 @@ class Watch:
         before = self.last
         end = self._separatrix(t0, z0, t1, z1, piece, before)
         if end is not None:
-            self._resonances(before, self.rates.survey(end, piece(end), *self._points(before)), piece)
-            return end
+            seen = self.rates.survey(end.t, piece(end.t), *self._points(before))
+            if (caught := self._resonances(before, seen, piece)) is None:
+                self.events.append(end)
+            return end.t if caught is None else caught
         now, few = self.rates.settle_points(t1, z1, self.tolerance)
         if few:
             return AGAIN
@@ -214,8 +216,8 @@ class Watch:
             )
             self.events.append(DriftEvent(t1, "limit", text))
             return t1
-        if self._resonances(before, now, piece):
-            return self.events[-1].t
+        if (caught := self._resonances(before, now, piece)) is not None:
+            return caught
         off = slant(self.rates.moments, z1)
         if off < math.sin(ALIGNED) and not self.aligned and not self.symmetric:
             t = _crossing(lambda x: slant(self.rates.moments, piece(x)) - math.sin(ALIGNED), t0, t1)
@@ -232,8 +234,8 @@ class Watch:
 
     def _separatrix(
         self, t0: float, z0: Floats, t1: float, z1: Floats, piece: Any, before: Survey
-    ) -> float | None:  # fmt: skip
-        """The time at which the separatrix is so near that the next periods decide."""
+    ) -> DriftEvent | None:  # fmt: skip
+        """Where the separatrix is so near that the next periods decide."""
         if self.symmetric:
             return None
         near = nearness(before.strength)
@@ -243,13 +245,12 @@ class Watch:
         t = _crossing(lambda x: side * self.rates.distance(piece(x)) - near, t0, t1)
         mode = "short" if side > 0.0 else "long"
         text = f"leaves {mode}-axis mode through the separatrix at t = {t:.6g} s: the unknown phase decides the side"
-        self.events.append(DriftEvent(t, "separatrix", text))
-        return t
+        return DriftEvent(t, "separatrix", text)
 
-    def _resonances(self, a: Survey, b: Survey, piece: Any) -> bool:
-        """Adds the resonances between two surveys; returns whether the motion may be caught in one."""
+    def _resonances(self, a: Survey, b: Survey, piece: Any) -> float | None:
+        """Adds the resonances between two surveys; returns the time at which the motion may be caught in one."""
         if b.t == a.t:
-            return False
+            return None
         m, n, _ = b.harmonics.shape
         k2, k1 = np.meshgrid(np.arange(m) - m // 2, np.arange(n) - n // 2, indexing="ij")
         first, last = a.rate(k1, k2), b.rate(k1, k2)
@@ -260,17 +261,17 @@ class Watch:
         slope = np.abs(last - first) / abs(b.t - a.t)
         with np.errstate(divide="ignore", invalid="ignore"):
             jump = 2.0 * size * np.sqrt(2.0 * math.pi / slope)
-        caught = False
         found = list[DriftEvent]()
         for i, j in np.argwhere(passed & (jump > SLIGHT_JUMP * self.rtol)):
             k = (int(k1[i, j]), int(k2[i, j]))
             t = _crossing(lambda x, k=k: _detuning(self.rates, piece(x), k), a.t, b.t)  # type: ignore[misc]
-            event, holds = self._met(k, t, piece, float(jump[i, j]), b.harmonics[i, j], float(slope[i, j]))
-            found.append(event)
-            caught |= holds
-        self.events += sorted(found)
+            found.append(self._met(k, t, piece, float(jump[i, j]), b.harmonics[i, j], float(slope[i, j])))
+        for event in sorted(found, key=lambda e: abs(e.t - a.t)):
+            self.events.append(event)
+            if event.kind == "limit":
+                return event.t
         self._near(b, k1, k2, last, size, jump, passed)
-        return caught
+        return None
 
     def _near(self, seen: Survey, k1: Any, k2: Any, rate: Any, size: Any, jump: Any, passed: Any) -> None:
         """Adds the resonances that are near, and not passed: they sway so slowly that no window shows their mean."""
@@ -287,10 +288,8 @@ class Watch:
             self.near[k] = DriftEvent(seen.t, "resonance", text, bound, k)
             self.events[:] = [*(e for e in self.events if e is not before), self.near[k]]
 
-    def _met(
-        self, k: tuple[int, int], t: float, piece: Any, bound: float, c: Any, slope: float
-    ) -> tuple[DriftEvent, bool]:
-        """The event of a resonance, and whether the torque there outweighs the drift through it."""
+    def _met(self, k: tuple[int, int], t: float, piece: Any, bound: float, c: Any, slope: float) -> DriftEvent:
+        """The event of a resonance: a limit where the torque there outweighs the drift through it."""
         z = piece(t)
         pull = 0.0
         for part in (c.real, c.imag):
@@ -305,8 +304,8 @@ class Watch:
                 f"at t = {t:.6g} s {turns}, and the torque may hold the body in this resonance: run in full from a "
                 "time before it with d.simulate(t0, span)"
             )
-            return DriftEvent(t, "limit", text, bound, k), True
-        return DriftEvent(t, "resonance", f"at t = {t:.6g} s {turns}: a jump of at most {bound:.1e}", bound, k), False
+            return DriftEvent(t, "limit", text, bound, k)
+        return DriftEvent(t, "resonance", f"at t = {t:.6g} s {turns}: a jump of at most {bound:.1e}", bound, k)
 
 
 def _turns(k: tuple[int, int], nearly: str = "") -> str:
