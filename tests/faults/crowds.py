@@ -15,16 +15,19 @@ report(end=s.momentum[-1].tobytes().hex())
 """
 
 
-@trial("eight processes at once, with an empty cache", "all have the same bits, and one whole program is kept",
+@trial("eight processes at once, with an empty cache", "all have the same bits, and whole programs are kept, each once",
        short=0, full=3)  # fmt: skip
 def eight_at_once(bench: Bench, size: int, tally: Tally) -> None:
     for k in range(size):
         cache = bench.folder / f"cold-{k}"
         text = ("-c", REPORT + SIMULATE)
+        alone = bench.folder / f"alone-{k}"
+        ends = {bench.fresh.finish(bench.fresh.start(*text, POLHODE_CACHE_DIR=str(alone)))["end"]}
         started = [bench.fresh.start(*text, POLHODE_CACHE_DIR=str(cache)) for _ in range(8)]
-        ends = {bench.fresh.finish(process)["end"] for process in started}
-        files = list(cache.iterdir())
-        held = len(ends) == 1 and len(files) == 1 and programs._read(files[0]) is not None
+        ends |= {bench.fresh.finish(process)["end"] for process in started}
+        files = sorted(cache.iterdir())
+        same = [f.name for f in files] == sorted(f.name for f in alone.iterdir())
+        held = len(ends) == 1 and same and all(programs._read(f) is not None for f in files)
         tally.add(held, f"{ends}, {files}")
 
 
