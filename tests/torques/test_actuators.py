@@ -92,6 +92,25 @@ def test_the_cross_product_law_takes_the_rate_across_the_field_away() -> None:
     np.testing.assert_allclose(spatial, [0.3 * math.exp(-0.5), 0.0, 0.2], rtol=0.0, atol=1e-8)
 
 
+def test_laws_have_names() -> None:
+    named = [Magnetorquers(np.eye(3), 0.1, FIELD, law=law, parameters_of_law=[k]) for law, k in (("b_dot", 4e4),
+             ("cross_product", 4e-5))]  # fmt: skip
+    start: dict[str, Any] = {
+        "omega": [0.1, -0.2, 0.15],
+        "attitude": START,
+        "t_span": (0, 5),
+        "method": "RK4",
+        "step": 0.5,
+    }
+    own = Magnetorquers(np.eye(3), 0.1, FIELD, law=b_dot, parameters_of_law=[4e4])
+    runs = [ph.simulate(BODY, coils, **start) for coils in (*named, own)]
+    np.testing.assert_array_equal(runs[0].omega, runs[2].omega)
+    b = START.inv().apply(FIELD(0.0))
+    moment = -4e-5 * np.cross(b, [0.1, -0.2, 0.15]) / (b @ b)
+    np.testing.assert_allclose(runs[1].torque_of()[0], np.cross(np.clip(moment, -0.1, 0.1), b), rtol=1e-9)
+    assert pickle.loads(pickle.dumps(named[0])).torque_kernel is named[0].torque_kernel
+
+
 def commands(t: float, q: Any, w: Any, p: Any, z: Any) -> Any:
     """B-dot from two measurements: it remembers the last field, and that there was one."""
     b = ph.to_body(q, ph.table_at(p[0], t))
@@ -403,6 +422,8 @@ def first_law(t: float, q: Any, w: Any, p: Any, b: Any) -> Any:
         (lambda: Magnetorquers(np.eye(3), 0.2, FIELD, law=first_law), "must return the moments of 3 torquers, not"),
         (lambda: Magnetorquers(np.eye(3), 0.2, FIELD, reads=["a"]), "reads must name the moments of 3 torquers, not"),
         (lambda: Magnetorquers(np.eye(3), 0.2, FIELD, reads="a"), "reads must be a list of names"),
+        (lambda: Magnetorquers(np.eye(3), 0.2, FIELD, law="b_dot"), "is for the dipoles .* and one parameter k"),
+        (lambda: Magnetorquers(np.eye(3), 0.2, FIELD, law="bdot"), "there is no law of torquers 'bdot'.*b_dot"),
         (lambda: Gyros([[0, 0, 1]], [[0, 1, 1]], 1.0), "rotor_axes.0. is 45 degrees from gimbal_axes.0.*90 degrees"),
         (lambda: Gyros([[0, 0, 1]] * 3, np.eye(3)[:2], 1.0), "there are 3 gimbal_axes, but 2 rotor_axes"),
         (lambda: Gyros([[0, 0, 1]] * 4, [[1, 0, 0]] * 4, 1.0, rate_gain=1.0), "all gimbal_axes are parallel.*pyramid"),

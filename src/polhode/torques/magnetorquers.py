@@ -10,15 +10,33 @@ from polhode.compiler import may_bend
 from polhode.environment.field import Field
 from polhode.environment.model import ReadBy
 from polhode.kernels.algebra.quat import to_body
-from polhode.kernels.algebra.vec import cross
+from polhode.kernels.algebra.vec import cross, dot
 from polhode.kernels.codegen import function
 from polhode.kernels.ops import derivatives, section
-from polhode.kernels.types import Depends, UserTorque, Vec3
+from polhode.kernels.types import Depends, Quat, UserTorque, Vec3
 from polhode.support import checks
 from polhode.torques._driven import Each, axes_of, check_driver, each, law_call, law_of, total_lines, units
 from polhode.torques._in_field import InField, given_field
 from polhode.torques._torque import names_read
 from polhode.torques.table import Table
+
+
+def b_dot(t: float, q: Quat, w: Vec3, p: Any, b: Vec3) -> Vec3:
+    """-k dB/dt, where the field changes because the body turns: dB/dt = b x w."""
+    x, y, z = cross(b, w)
+    return (-p[0] * x, -p[0] * y, -p[0] * z)
+
+
+def cross_product(t: float, q: Quat, w: Vec3, p: Any, b: Vec3) -> Vec3:
+    """-k b x w / b^2, whose torque is -k times the rate across the field."""
+    x, y, z = cross(b, w)
+    k = -p[0] / dot(b, b)
+    return (k * x, k * y, k * z)
+
+
+LAWS: dict[str, Callable[..., Any]] = {"b_dot": b_dot, "cross_product": cross_product}
+"""The laws that have names, for three torquers along the axes of the body."""
+IDENTITY = ((1.0, 0.0, 0.0), (0.0, 1.0, 0.0), (0.0, 0.0, 1.0))
 
 
 @lru_cache(maxsize=64)
@@ -55,7 +73,8 @@ class Magnetorquers(InField):
     A law is a function that is compiled with the step, `law(t, q, w, p, b)`: time, quaternion, rate, the
     `parameters_of_law`, and the flux density in T in body axes. It returns the moment of each torquer in A m^2; what is
     beyond a limit is cut off. Detumbling is m = -k dB/dt, which is -k b x w where the field in space changes slowly
-    (B-dot), or -k b x w / b^2 (the cross product law) [markley2014].
+    (B-dot), or -k b x w / b^2 (the cross product law) [markley2014]: for torquers along the three axes of the body
+    these are the laws "b_dot" and "cross_product", with k among the parameters.
 
     With `reads` the law finds numbers of other parts in a last argument z, such as the momenta of wheels that are to be
     unloaded. Without a law these numbers are the moments, as a `Sampled` law holds them between its samples.
@@ -85,7 +104,7 @@ class Magnetorquers(InField):
     """Flux density in T: a vector in space axes; a model along an orbit (`polhode.environment`); or a `polhode.Table`,
     in the axes of the table."""
     law: Any = None
-    """The function that sets the moments."""
+    """The function that sets the moments, or "b_dot" or "cross_product"."""
     parameters_of_law: tuple[float, ...] = ()
     """The numbers that the law finds in p."""
     reads: tuple[str, ...] = ()
@@ -93,11 +112,13 @@ class Magnetorquers(InField):
     in A m^2."""
 
     depends = Depends.POSITION | Depends.TIME
+    _law: ClassVar[Callable[..., Any] | None] = None
     _knows_space: ClassVar[bool] = False
     example: ClassVar[dict[str, Any]] = {
-        "dipoles": ((1.0, 0.0, 0.0), (0.0, 1.0, 0.0), (0.0, 0.0, 1.0)),
+        "dipoles": IDENTITY,
         "limits": 0.2,
-        "reads": ("dipole_x", "dipole_y", "dipole_z"),
+        "law": "cross_product",
+        "parameters_of_law": (1e-4,),
     }
 
     def __post_init__(self) -> None:
@@ -105,7 +126,15 @@ class Magnetorquers(InField):
         n = len(dipoles)
         numbers = tuple(checks.row("parameters_of_law", self.parameters_of_law).tolist())
         moments = f"the moments of {n} torquers"
-        law, depends, turns = law_of(moments, self.law, n, numbers, reads, "b", (1e-5, 2e-5, 3e-5))
+        if isinstance(self.law, str):
+            self._settle(law=checks.choice("law of torquers", self.law, LAWS))
+            if dipoles != IDENTITY or len(numbers) != 1 or reads:
+                raise ValueError(
+                    f"the law {self.law!r} is for the dipoles (1, 0, 0), (0, 1, 0), (0, 0, 1) and one parameter k, and "
+                    "reads nothing: give a law(t, q, w, p, b) for others"
+                )
+        given = LAWS[self.law] if isinstance(self.law, str) else self.law
+        law, depends, turns = law_of(moments, given, n, numbers, reads, "b", (1e-5, 2e-5, 3e-5))
         if law is None and not reads:
             raise ValueError(
                 "nothing sets the moments: give a law(t, q, w, p, b), or in reads= the names of moments that another "
@@ -113,12 +142,13 @@ class Magnetorquers(InField):
             )
         check_driver(law, reads, n, False, numbers, moments)
         self._settle(
-            dipoles=dipoles, limits=each("limits", self.limits, n, "torquer", positive=True), law=law, reads=reads,
+            dipoles=dipoles, limits=each("limits", self.limits, n, "torquer", positive=True), reads=reads,
             field=given_field(self.field), parameters_of_law=numbers,
         )  # fmt: skip
         steady = isinstance(self.field, tuple)
         self._settle(
             commanded=law is None,
+            _law=law,
             _knows_space=turns,
             depends=Depends.POSITION | depends | (Depends.NOTHING if steady else Depends.TIME),
             reads_attitude=turns or self._is_turned,
@@ -128,7 +158,7 @@ class Magnetorquers(InField):
     def torque_kernel(self) -> UserTorque:
         """m x B."""
         own = (len(self.parameters_of_law), len(self.reads), *self._field_kernel)
-        return _kernel(len(self.dipoles), self.law, *own, self._is_turned)
+        return _kernel(len(self.dipoles), self._law, *own, self._is_turned)
 
     def parameters(self, body: Body) -> Sequence[float]:
         """The numbers of the law, directions, limits, and the parameters of the field."""
