@@ -4,6 +4,7 @@ import math
 import re
 import warnings
 from collections import defaultdict
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -43,9 +44,9 @@ def page() -> str:
     parts = [INTRODUCTION]
     for group, about in cases.GROUPS.items():
         sheet = SHEETS / f"{group}-{cases.checksum()[:8]}.png"
-        if not sheet.exists():
-            draw(group, sheet)
         chosen = cases.all_cases(group)
+        if not sheet.exists():
+            draw(group, [(c.name.removeprefix(f"{group}-"), *motion(c)) for c in chosen], sheet)
         models = dict.fromkeys(c.definition["torque"]["model"] for c in chosen if c.definition["torque"])
         lines = "\n".join(f"{model}: {formulas[model]}" for model in models)
         rows = [
@@ -57,7 +58,28 @@ def page() -> str:
         parts.append(f"## {group}: {about}\n\n![Rates of the cases of the group {group}]({SHEETS.name}/{sheet.name})")
         parts += [f"```text\n{lines}\n```"] if lines else []
         parts.append("\n".join([*head, *rows]))
-    return "\n\n".join(parts) + "\n"
+    return "\n\n".join([*parts, *of_pairs()]) + "\n"
+
+
+def of_pairs() -> list[str]:
+    """The section of two bodies."""
+    sheet = SHEETS / f"pair-{cases.checksum()[:8]}.png"
+    if not sheet.exists():
+        curves = []
+        for c in cases.pairs():
+            t = np.linspace(0.0, c.t[-1], CURVE_POINTS)
+            run = ph.simulate_system(c.system, c.forces, t_span=(0.0, c.t[-1]), t_eval=t, rtol=1e-7)
+            curves.append((c.name.removeprefix("pair-"), t, run.omega[:, 0]))
+        draw("pair", curves, sheet)
+    formula = cases.CONVENTIONS[cases.CONVENTIONS.index("Pairs are two") : cases.CONVENTIONS.index("The tolerance is")]
+    rows = [
+        f"| `{c.name}` | {c.about} | {'; '.join(short(s) for s in c.definition['springs'])} | "
+        f"{' | '.join(f'{x:g}' for x in c.tolerance)} |"
+        for c in cases.pairs()
+    ]
+    head = ["| case | what moves | springs | attitude | rate | position |", "|---|---|---|---|---|---|"]
+    picture = f"![Rates of the first body of each pair]({SHEETS.name}/{sheet.name})"
+    return ["## pair: two bodies on springs", picture, f"```text\n{formula.strip()}\n```", "\n".join([*head, *rows])]
 
 
 def formulas_of_torques() -> dict[str, str]:
@@ -78,7 +100,7 @@ def numbers(d: Any) -> str:
 def short(value: Any) -> str:
     """A value with at most six digits."""
     if isinstance(value, dict):
-        return ", ".join(f"{name} {short(x)}" for name, x in value.items())
+        return ", ".join(f"{name} {short(x)}" for name, x in value.items() if name not in ("first", "second"))
     return f"({', '.join(map(short, value))})" if isinstance(value, list) else f"{value:.6g}"
 
 
@@ -103,26 +125,24 @@ def motion(c: cases.Case) -> tuple[Any, Any]:
     t = np.linspace(0.0, end, CURVE_POINTS)
     if c.definition["proof"] == "theorem":
         return t, ph.FreeMotion(c.body, c.omega, c.attitude).at(t).omega
-    start = {"omega": c.omega, "attitude": c.attitude, "t_span": (0.0, end)}
-    return t, ph.simulate(c.body, c.torque, **start, t_eval=t, rtol=1e-7).omega
-
-
-def draw(group: str, sheet: Path) -> None:
-    """Draws the rates of all cases of a group."""
-    chosen = cases.all_cases(group)
-    rows = -(-len(chosen) // COLUMNS)
-    figure = blank(2.6 * COLUMNS, 1.7 * rows, "")
-    panels = figure.subplots(rows, COLUMNS, squeeze=False).ravel()
-    for panel in panels[len(chosen) :]:
-        panel.set_axis_off()
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        for panel, c in zip(panels, chosen, strict=False):
-            t, omega = motion(c)
-            for k, (color, _) in enumerate(AXES):
-                panel.plot(t, omega[:, k], color=color, linewidth=1.0)
-            panel.set_title(c.name.removeprefix(f"{group}-"), fontsize=9)
-            panel.tick_params(labelsize=7)
+        start: dict[str, Any] = {"omega": c.omega, "attitude": c.attitude, "t_span": (0.0, end)}
+        return t, ph.simulate(c.body, c.torque, **start, t_eval=t, rtol=1e-7).omega
+
+
+def draw(group: str, curves: Sequence[tuple[str, Any, Any]], sheet: Path) -> None:
+    """Draws the rates of all cases of a group."""
+    rows = -(-len(curves) // COLUMNS)
+    figure = blank(2.6 * COLUMNS, 1.7 * rows, "")
+    panels = figure.subplots(rows, COLUMNS, squeeze=False).ravel()
+    for panel in panels[len(curves) :]:
+        panel.set_axis_off()
+    for panel, (name, t, omega) in zip(panels, curves, strict=False):
+        for k, (color, _) in enumerate(AXES):
+            panel.plot(t, omega[:, k], color=color, linewidth=1.0)
+        panel.set_title(name, fontsize=9)
+        panel.tick_params(labelsize=7)
     sheet.parent.mkdir(exist_ok=True)
     for old in sheet.parent.glob(f"{group}-*.png"):
         old.unlink()

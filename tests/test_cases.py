@@ -99,6 +99,36 @@ def test_polhode_meets_every_case(case: cases.Case) -> None:
     check_by_rtol(case, 1e-9)
 
 
+@pytest.mark.parametrize(
+    "pair",
+    [pytest.param(c, marks=() if c.name == "pair-centres" else pytest.mark.evidence) for c in cases.pairs()],
+    ids=lambda pair: str(pair.name),
+)
+def test_pairs_are_what_polhode_computes(pair: cases.Pair) -> None:
+    run = ph.simulate_system(pair.system, pair.forces, t_span=(0, pair.t[-1]), t_eval=pair.t, rtol=1e-9)
+    errors = pair.error_of(run.position, run.quaternion, run.omega)
+    assert max(errors) < 1e-9, errors
+    assert pair.accepts(run.position, run.quaternion, run.omega)
+    assert not pair.accepts(run.position * 1.01, run.quaternion, run.omega)
+    with pytest.raises(ValueError, match=r"must be \(11, 2, 3\), \(11, 2, 4\) and"):
+        pair.error_of(run.position[1:], run.quaternion, run.omega)
+
+
+def test_a_pair_does_not_depend_on_the_series() -> None:
+    d = dict(cases.pairs()[0].definition)
+    made = make_cases.rows_of_pair({**d, "t": d["t"][:2]}, 20, 24)
+    apart = np.array(made, dtype=float) - np.array(d["states"][:2], dtype=float)
+    assert np.abs(apart).max() < 1e-16
+
+
+@pytest.mark.evidence
+@pytest.mark.parametrize("pair", cases.pairs(), ids=lambda pair: str(pair.name))
+def test_every_pair_is_made_again_to_the_last_digit(pair: cases.Pair) -> None:
+    d = dict(pair.definition)
+    assert make_cases.rows_of_pair(d) == d["states"]
+    assert make_cases.tolerance_of_pair(d) == d["tolerance"]
+
+
 def test_another_motion_is_not_accepted() -> None:
     case = cases.case("free-wing-nut")
     s = ph.FreeMotion(case.body, 1.0001 * case.omega, case.attitude).at(case.t)
@@ -138,6 +168,8 @@ def test_written_files(here: Path, call: Callable[..., tuple[int, str, str]]) ->
     assert "sideways" in (here / "truth" / "README.md").read_text()
     code, _, err = call("cases", "truth")
     assert (code, "--force" in err) == (2, True)
+    head = (here / "truth" / "pair-hinge.csv").read_text().partition("\n")[0].split(",")
+    assert (head[0], head[1], head[14], len(head)) == ("t", "x1", "x2", 27)
     code, out, _ = call("cases", "--group", "damped")
     assert (code, "damped-ring" in out, "top-fast" in out) == (0, True, False)
     code, _, err = call("cases", "--group", "dampers")

@@ -3,6 +3,7 @@
 `all_cases()` has them, `polhode cases DIR` writes them as CSV and JSON. Free motions without a rotor are proven; all
 others come from Taylor series with 40 digits, which share nothing with polhode's methods (tests/authorities). Each has
 the tolerance that a sound simulator meets: ten times the error of the classical Runge-Kutta method at 0.02 rad a step.
+`pairs()` has two bodies that springs join, with positions and velocities besides.
 
 Examples
 --------
@@ -28,8 +29,10 @@ from polhode.body import Body
 from polhode.environment import Orbit
 from polhode.files.atomic import whole_file
 from polhode.support.arrays import Floats, angles
+from polhode.systems.forces import Spring, Springs
+from polhode.systems.system import System
 
-__all__ = ["Case", "all_cases", "case", "checksum", "write"]
+__all__ = ["Case", "Pair", "all_cases", "case", "checksum", "pairs", "write"]
 
 FILE = Path(__file__).with_suffix(".json")
 VERSION = "1.1"
@@ -71,8 +74,13 @@ the vector v of space in body axes.
     ConstantSpaceTorque      N = R^T vector
     SinusoidalTorque         N = amplitude cos(angular_frequency t + phase)
 
+Pairs are two bodies on springs, each with 13 numbers a row: position and velocity of the centre of mass in space, the
+quaternion, and the rate. A spring between the points p and r of two bodies pulls the first with
+-stiffness (1 - length / |d|) d, d = x1 + R1 p - x2 - R2 r, and its torque is p x R1^T of that.
+
 The tolerance is the greatest angle between attitudes over the rows, in rad, and the greatest difference of rates over
-the greatest rate. All floats are given by their shortest decimal text and mean the double nearest to it.
+the greatest rate; for pairs also that of positions over the greatest. All floats are given by their shortest decimal
+text and mean the double nearest to it.
 """
 """What the numbers of a case mean, in words."""
 
@@ -174,10 +182,101 @@ class Case:
         return "\n".join(["t,qw,qx,qy,qz,wx,wy,wz", *lines]) + "\n"
 
 
+@dataclass(frozen=True, eq=False)
+class Pair:
+    """Two bodies that springs join, to be reproduced.
+
+    Examples
+    --------
+    >>> pair = ph.cases.pairs()[0]
+    >>> run = ph.simulate_system(pair.system, pair.forces, t_span=(0, pair.t[-1]), t_eval=pair.t, rtol=1e-9)
+    >>> pair.accepts(run.position, run.quaternion, run.omega)
+    True
+    """
+
+    name: str
+    about: str
+    """What moves, in a sentence."""
+    definition: Mapping[str, Any]
+    """The pair as it stands in the file, the states as decimal text."""
+    t: Floats
+    """The times of the rows, in s."""
+    position: Floats
+    """(rows, 2, 3): the centres of mass in space, m."""
+    velocity: Floats
+    """(rows, 2, 3): in space, m/s."""
+    quaternion: Floats
+    """(rows, 2, 4): the attitudes."""
+    rate: Floats
+    """(rows, 2, 3): the rates in the axes of each body, rad/s."""
+    tolerance: tuple[float, float, float]
+    """What a sound simulator meets: the errors of attitudes in rad, and of rates and positions over the greatest."""
+
+    @classmethod
+    def from_definition(cls, d: Mapping[str, Any]) -> Pair:
+        """The pair that a mapping of the file describes."""
+        y = np.array(d["states"], dtype=float)
+        allowed = d.get("tolerance", {})
+        tolerance = (allowed.get("attitude", 0.0), allowed.get("rate", 0.0), allowed.get("position", 0.0))
+        parts = (y[:, :, :3], y[:, :, 3:6], y[:, :, 6:10], y[:, :, 10:])
+        return cls(d["name"], d["about"], d, np.array(d["t"]), *parts, tolerance)
+
+    @cached_property
+    def system(self) -> System:
+        """The two bodies at the start."""
+        d = self.definition
+        start = {name: d[name] for name in ("position", "velocity", "attitude", "omega")}
+        return System([Body(b["moments"]) for b in d["bodies"]], mass=[b["mass"] for b in d["bodies"]], **start)
+
+    @cached_property
+    def forces(self) -> Springs:
+        """The springs."""
+        return Springs([Spring(**s) for s in self.definition["springs"]])
+
+    def error_of(self, position: Any, quaternion: Any, omega: Any) -> tuple[float, float, float]:
+        """The greatest errors of attitudes, in rad, and of rates and positions, relative to the greatest."""
+        x, q, w = (np.asarray(a, dtype=float) for a in (position, quaternion, omega))
+        if (x.shape, q.shape, w.shape) != (self.position.shape, self.quaternion.shape, self.rate.shape):
+            raise ValueError(
+                f"positions, attitudes and rates must be {self.position.shape}, {self.quaternion.shape} and "
+                f"{self.rate.shape}, not {x.shape}, {q.shape} and {w.shape}"
+            )
+        off = [np.linalg.norm(a - b, axis=2).max() for a, b in ((w, self.rate), (x, self.position))]
+        size = [np.linalg.norm(b, axis=2).max() for b in (self.rate, self.position)]
+        units = (q / np.linalg.norm(q, axis=2)[:, :, None]).reshape(-1, 4)
+        angle = float(angles(units, self.quaternion.reshape(-1, 4)).max())
+        return angle, float(off[0] / size[0]), float(off[1] / size[1])
+
+    def accepts(self, position: Any, quaternion: Any, omega: Any) -> bool:
+        """Whether all errors are within the tolerance."""
+        errors = self.error_of(position, quaternion, omega)
+        return all(x <= limit for x, limit in zip(errors, self.tolerance, strict=True))
+
+    def csv(self) -> str:
+        """The rows as text, with all digits."""
+        names = [f"{name}{k}" for k in (1, 2) for name in _NUMBERS]
+        d = self.definition
+        lines = [",".join([repr(t), *row[0], *row[1]]) for t, row in zip(d["t"], d["states"], strict=True)]
+        return "\n".join([",".join(["t", *names]), *lines]) + "\n"
+
+
+@cache
+def _whole() -> Mapping[str, Any]:
+    found: Mapping[str, Any] = json.loads(FILE.read_text("utf-8"))
+    return found
+
+
 @cache
 def _read() -> dict[str, Case]:
-    whole = json.loads(FILE.read_text("utf-8"))
-    return {d["name"]: Case.from_definition(d) for d in whole["cases"]}
+    return {d["name"]: Case.from_definition(d) for d in _whole()["cases"]}
+
+
+_NUMBERS = ("x", "y", "z", "vx", "vy", "vz", "qw", "qx", "qy", "qz", "wx", "wy", "wz")
+
+
+def pairs() -> list[Pair]:
+    """Every case of two bodies."""
+    return [Pair.from_definition(d) for d in _whole()["pairs"]]
 
 
 def all_cases(group: str | None = None) -> list[Case]:
@@ -185,6 +284,10 @@ def all_cases(group: str | None = None) -> list[Case]:
     if group is not None and group not in GROUPS:
         raise ValueError(f"there is no group {group!r} of cases: choose one of {', '.join(GROUPS)}")
     return [c for c in _read().values() if group in (None, c.group)]
+
+
+def _everything() -> list[Case | Pair]:
+    return [*all_cases(), *pairs()]
 
 
 def case(name: str) -> Case:
@@ -196,7 +299,7 @@ def case(name: str) -> Case:
 
 def checksum() -> str:
     """The checksum of the cases as they are: that of the file if nobody changed it."""
-    made = [c.definition for c in _read().values()]
+    made = [*_whole()["cases"], *_whole()["pairs"]]
     return hashlib.sha256(json.dumps(made, sort_keys=True).encode()).hexdigest()
 
 
@@ -208,7 +311,7 @@ def write(folder: str | os.PathLike[str], *, overwrite: bool = False) -> list[Pa
         "README.md": _readme,
         "cases.json": lambda: FILE.read_text("utf-8"),
         "schema.json": lambda: json.dumps(SCHEMA, indent=2) + "\n",
-        **{f"{c.name}.csv": c.csv for c in all_cases()},
+        **{f"{c.name}.csv": c.csv for c in _everything()},
     }
     for name, text in files.items():
         with whole_file(place / name, overwrite=overwrite) as out:
@@ -218,7 +321,7 @@ def write(folder: str | os.PathLike[str], *, overwrite: bool = False) -> list[Pa
 
 def _readme() -> str:
     listed = [
-        f"| {c.name} | {c.about} | {c.duration:g} | {c.tolerance[0]:g} | {c.tolerance[1]:g} |" for c in all_cases()
+        f"| {c.name} | {c.about} | {c.t[-1]:g} | {c.tolerance[0]:g} | {c.tolerance[1]:g} |" for c in _everything()
     ]
     head = ["| case | what moves | s | attitude, rad | rate |", "| -- | -- | -- | -- | -- |"]
     title = f"# Check cases of rotation, version {VERSION}\n\n{len(listed)} motions, sha256 {checksum()}.\n"
@@ -230,15 +333,18 @@ def _row(n: int, of: str = "string") -> dict[str, Any]:
 
 
 _STATES: Sequence[str] = ("quaternion", "rate")
+_OF_PAIRS: Sequence[str] = (
+    "name", "about", "bodies", "springs", "position", "velocity", "attitude", "omega", "t", "states", "tolerance",
+)  # fmt: skip
 SCHEMA: dict[str, Any] = {
     "$schema": "https://json-schema.org/draft/2020-12/schema",
     "title": "Check cases of rotation",
     "description": CONVENTIONS,
     "type": "object",
-    "required": ["version", "sha256", "cases"],
+    "required": ["version", "sha256", "cases", "pairs"],
     "properties": {
         "version": {"type": "string"},
-        "sha256": {"type": "string", "description": "of the list of cases as JSON with sorted keys"},
+        "sha256": {"type": "string", "description": "of the cases and pairs in one list, as JSON with sorted keys"},
         "cases": {
             "type": "array",
             "items": {
@@ -260,6 +366,19 @@ SCHEMA: dict[str, Any] = {
                     "rate": {"type": "array", "items": _row(3)},
                     "proof": {"enum": ["theorem", "40 digits"]},
                     "tolerance": {"type": "object", "description": "of attitude (rad) and rate (relative)"},
+                },
+            },
+        },
+        "pairs": {
+            "type": "array",
+            "items": {
+                "type": "object",
+                "required": _OF_PAIRS,
+                "properties": {name: {} for name in _OF_PAIRS} | {
+                    "bodies": {"type": "array", "description": "the moments (3) and the mass of each"},
+                    "springs": {"type": "array", "description": "numbers of the bodies, points, stiffness, length"},
+                    "states": {"type": "array", "items": {"type": "array", "items": _row(13), "minItems": 2}},
+                    "tolerance": {"type": "object", "description": "of attitude (rad), rate and position (relative)"},
                 },
             },
         },

@@ -22,14 +22,15 @@ def cases(
 
     Exit codes: 0 done, 2 bad input.
     """
-    from polhode.cases import VERSION, all_cases, checksum, write
+    from polhode.cases import VERSION, all_cases, checksum, pairs, write
 
     try:
         chosen = all_cases(group)
     except ValueError as problem:
         stop(problem)
     if folder is None:
-        rows = [(c.name, f"{c.duration:.6g} s", f"{c.tolerance[0]:g} rad", c.about) for c in chosen]
+        listed = [*chosen, *(pairs() if group is None else ())]
+        rows = [(c.name, f"{c.t[-1]:.6g} s", f"{c.tolerance[0]:g} rad", c.about) for c in listed]
         print_table(["case", "span", "tolerance", "what moves"], rows)
         say("To write them as CSV and JSON: polhode cases DIR")
         return
@@ -39,4 +40,5 @@ def cases(
         written = write(folder, overwrite=force)
     except OSError as problem:
         stop(problem)
-    say(f"wrote {len(written)} files to {folder}: {len(all_cases())} cases, version {VERSION}, sha256 {checksum()}")
+    count = len(all_cases()) + len(pairs())
+    say(f"wrote {len(written)} files to {folder}: {count} cases, version {VERSION}, sha256 {checksum()}")
