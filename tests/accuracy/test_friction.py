@@ -29,6 +29,12 @@ def saturated(t: float, q: Any, w: Any, p: Any) -> Any:
     return -p[0] * math.tanh(1e3 * w[0]), -p[0] * math.tanh(1e3 * w[1]), -p[0] * math.tanh(1e3 * w[2])
 
 
+def rooted(t: float, q: Any, w: Any, p: Any) -> Any:
+    """Friction as the root of the rate: it brings the body to rest at some time."""
+    n = (w[0] * w[0] + w[1] * w[1] + w[2] * w[2]) ** 0.25
+    return (-p[0] * w[0] / n, -p[0] * w[1] / n, -p[0] * w[2] / n) if n > 0.0 else (0.0, 0.0, 0.0)
+
+
 def explosive(t: float, q: Any, w: Any, p: Any) -> Any:
     """A torque that makes the body turn by ten billion radians within four seconds."""
     return 0.01 * math.exp(8.0 * t), 0.0, 0.0
@@ -37,9 +43,13 @@ def explosive(t: float, q: Any, w: Any, p: Any) -> Any:
 def test_dry_friction_is_seen() -> None:
     q, values = np.array([1.0, 0.0, 0.0, 0.0]), np.array([0.2])
     for w in (np.array([0.3, 0.5, -0.4]), np.zeros(3)):
-        found = [is_dry(ph.torque(f, parameters=[0.2]), values, 0.0, q, w) for f in (coulomb, by_axes, saturated)]
-        assert found == [True, True, False]
+        found = [
+            is_dry(ph.torque(f, parameters=[0.2]), values, 0.0, q, w) for f in (coulomb, by_axes, rooted, saturated)
+        ]
+        assert found == [True, True, True, False]
         assert not is_dry(ph.LinearDamping(0.2), values, 0.0, q, w)
+    weak = ph.torque(lambda t, q, w, p: (1.0 - 1e-9 * w[0], 0.0, 0.0))
+    assert not is_dry(weak, values, 0.0, q, np.ones(3))  # what is left there is rounding
     assert not is_dry(ph.HeavyTop(1.0), values, 0.0, q, np.ones(3))
     driven = ph.torque(lambda t, q, w, p: (math.copysign(1.0, w[0]), 0.0, 0.0))
     assert not is_dry(driven, values, 0.0, q, np.ones(3))  # this one does not brake
@@ -53,6 +63,17 @@ def test_dry_friction_brings_a_sphere_to_rest() -> None:
     assert run.error_estimate is not None
     turns = 2.0 * np.arctan2(run.quaternion[:, 3], run.quaternion[:, 0])
     assert np.abs(turns - [4 - 0.1 * 16, 2.5]).max() <= run.error_estimate <= 1e-4
+
+
+@pytest.mark.filterwarnings("ignore::polhode.ShortSteps")
+@pytest.mark.parametrize("rtol", [1e-4, 1e-6])
+def test_a_root_of_the_rate_brings_a_sphere_to_rest(rtol: float) -> None:
+    """Its rate is (1 - t/10)^2 rad/s until it has turned by 10/3 rad; implicit steps would find no end there."""
+    friction = ph.torque(rooted, parameters=[0.2])
+    run = ph.simulate(ph.Body([1, 1, 1]), friction, omega=[0, 0, 1], t_span=(0, 20), t_eval=[4, 20], rtol=rtol)
+    assert run.error_estimate is not None
+    turns = 2.0 * np.arctan2(run.quaternion[:, 3], run.quaternion[:, 0])
+    assert np.abs(turns - 10 / 3 * np.array([1 - 0.6**3, 1.0])).max() <= run.error_estimate <= rtol
 
 
 @pytest.mark.filterwarnings("ignore::polhode.ShortSteps")

@@ -83,7 +83,7 @@ class Sizes(NamedTuple):
     stiff: bool = False
     """Whether disturbances die out so much faster than the motion goes on that implicit steps pay."""
     dry: bool = False
-    """Whether the torque brakes the body with a size that does not fall to zero with the rate: dry friction."""
+    """Whether the torque brakes the body with a size that does not fall to zero as fast as the rate: dry friction."""
     uneven: bool = False
     """Whether the torque is hundreds of times as large at a few attitudes or times as at the others: a wall, which the
     body may never reach, or a pulse."""

@@ -16,8 +16,9 @@ MOST_DRY_STEPS = 2e6
 LOOKS_IN_VAIN = 3
 """The number of these looks."""
 DRY = (
-    "a torque that does not fall to zero with the rate (dry friction) has no value that would hold the body at rest; "
-    "end the run there by a terminal event, or let the torque fall to zero within a small rate, as -c tanh(w / small)"
+    "a torque that does not fall to zero as fast as the rate (dry friction) holds the body at rest by ever shorter "
+    "steps; end the run there by a terminal event, or let the torque fall to zero within a small rate, as "
+    "-c tanh(w / small)"
 )
 """What to do about such a torque."""
 

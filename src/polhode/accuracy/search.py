@@ -153,7 +153,7 @@ class OneBody:
         self.trial = trial
         """The torque at the start."""
         self.is_dry = c.dry
-        """Whether the torque brakes the body with a size that does not fall to zero with the rate."""
+        """Whether the torque brakes the body with a size that does not fall to zero as fast as the rate."""
         self.may_be_short = progress is None and trial.can_be_made
         """Whether runs may be made by one call of compiled code."""
         self.best: tuple[Solution, float] | None = None

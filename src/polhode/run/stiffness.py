@@ -29,6 +29,10 @@ DIFFERENCE = 2.0**-26
 """Derivatives are differences over this part of a radian, and of the rate: the root of the rounding error."""
 DRY_LOOKS = (1e-6, 1e-9)
 """The parts of the rate at which a torque is looked at, to see whether it falls to zero with the rate."""
+SLOWER = 2.0
+"""Friction is dry if it falls to zero by this factor less than the rate between these looks: powers of up to 0.9."""
+LEAST_DRY = 1e-12
+"""A smaller part of the torque may be its rounding."""
 LOOK_STEPS = 1000
 """The number of steps between two looks at whether stability limits their length."""
 LIMITED = (0.25, 1.5)
@@ -130,28 +134,34 @@ def _cross(a: NDArray[Any]) -> Floats:
 
 
 def is_dry(torque: Torque, values: Floats, t: float, q: Floats, w: Floats, z: Floats = NO_STATE) -> bool:
-    """Whether a torque brakes the body with a size that does not fall to zero with the rate: dry friction.
+    """Whether a torque brakes the body with a size that does not fall to zero as fast as the rate: dry friction.
 
-    Where the rate is zero such a torque has no value that would keep the body there, and steps lead nowhere.
+    Where the rate is zero such a torque has no value that would keep the body there, or none for rates beside it: the
+    body comes to rest at some time, as under a root of the rate, and steps lead nowhere.
     """
     if not torque.depends & Depends.RATE:
         return False
     attitude, carried = tuple(q.tolist()), tuple(z.tolist())
     rate = w / np.linalg.norm(w) * max(float(np.linalg.norm(w)), 1e-3) if w.any() else np.full(3, 1e-3)
 
+    largest = 0.0
+
     @np.errstate(all="ignore")
     def jump(share: float) -> Floats:
         """Returns by how much the torque changes where the rate passes through zero."""
+        nonlocal largest
         x, y, z = (share * rate).tolist()
         ahead, back = (torque.called(t, attitude, v, values, carried) for v in ((x, y, z), (-x, -y, -z)))
+        largest = max(largest, *map(abs, ahead))
         return np.asarray(np.array(ahead, dtype=float) - np.array(back, dtype=float))
 
     jumps = attempted(lambda: [jump(share) for share in DRY_LOOKS], None)
     if jumps is None:
         return False
     small, smaller = jumps
-    size = float(np.linalg.norm(smaller))
-    return bool(size > 0.5 * float(np.linalg.norm(small)) > 0.0 and smaller @ rate < 0.0 and math.isfinite(size))
+    size, linear = float(np.linalg.norm(smaller)), float(np.linalg.norm(small)) * DRY_LOOKS[1] / DRY_LOOKS[0]
+    seen = math.isfinite(size) and size > LEAST_DRY * largest
+    return bool(seen and size > SLOWER * linear > 0.0 and smaller @ rate < 0.0)
 
 
 def is_stiff(decay: float, rate: float, span: float) -> bool:
