@@ -199,7 +199,7 @@ def test_the_epoch_is_asked_for_by_its_option(call: Call) -> None:
 
 
 def test_unknown_bodies_are_listed(call: Call) -> None:
-    err = call("check", "x.csv", "--body", "apophis")[2]
+    err = call("check", "x.csv", "--body", "bennu")[2]
     assert "did you mean" not in err
     assert "satellite" in err
 

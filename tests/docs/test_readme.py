@@ -49,7 +49,7 @@ def test_paths_become_addresses_when_a_release_is_built() -> None:
     assert set(urls("https://example.org/polhode")) == {"Source", "Issues", "Changelog"}
 
 
-MADE_BY_THE_SITE = ("reference/api.md", "reference/commands.md", "reference/torques.md", "pictures/index.rst")
+MADE_BY_THE_SITE = (*(f"reference/{page}.md" for page in ("api", "cases", "commands", "torques")), "pictures/index.rst")
 
 
 def test_links_lead_somewhere() -> None:

@@ -151,8 +151,8 @@ def jacobian_rows(
         to_user = _unit(conjugate(right))
         L = to_space(begin, x.y)
         for k in range(width):
-            v = _load_variation(variations, VARIATION * (width * i + k))
-            _store_change(work, CHANGE * k, _change(e, x, begin, moves, v))
+            variation = _load_variation(variations, VARIATION * (width * i + k))
+            _store_change(work, CHANGE * k, _change(e, x, begin, moves, variation))
         for j in range(times):
             s = scaled_time(t[j] - t0, frame)
             turn, y = _turn(c, series, x, s)
