@@ -248,7 +248,9 @@ def _loop(stages: Sequence[Stage], times: Sequence[float], names: dict[str, Any]
 
 
 class Routine(NamedTuple):
-    """A scheme written as a function of its torque: Runge-Kutta, Newmark and others that are no splittings.
+    """A scheme written as a function of its torque, whose step returns the new state.
+
+    The steps of `Increments` return the change of the state.
 
     If the number of evaluations differs from step to step, the last number of the memory counts them.
     """
