@@ -49,6 +49,9 @@ def drift(
     The torque is averaged over the exact free motion. Stretches of the span are also run in full: they say where the
     mean motion begins, state the `error` of the answer, and correct it to second order if that is above `rtol`.
 
+    Many bodies (a list of bodies, a stack of rates or of attitudes, or several of these of one length) give `Drifts`,
+    in which a body has a message if averages do not hold for it.
+
     Parameters
     ----------
     body
@@ -78,9 +81,6 @@ def drift(
         Number of processes for many bodies. Default: one for each core.
     on_compile
         As in `simulate`.
-
-    Many bodies (a list of bodies, a stack of rates or of attitudes, or several of these of one length) give `Drifts`,
-    in which a body has a message if averages do not hold for it.
 
     Raises
     ------
