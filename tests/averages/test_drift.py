@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import polhode as ph
-from polhode.averages.evolution import Watch
+from polhode.averages.evolution import Watch, plain_path
 from polhode.averages.rates import MeanRates
 from polhode.averages.stretches import Full
 from polhode.support.arrays import Floats
@@ -67,6 +67,44 @@ def test_mean_rates_are_those_of_the_free_motion() -> None:
     along = float((lost * seen.momentum).sum(axis=1).mean() / (z[:3] @ z[:3]))
     expected = np.append(along * z[:3], (lost * seen.omega).sum(axis=1).mean())
     assert np.allclose(rates(0.0, z), expected, rtol=1e-12, atol=1e-15)
+
+
+@ph.torque(parameters=[1e-6, 2e-6])
+def mixed(t: Any, q: Any, w: Any, p: Any) -> Any:
+    return [p[0] * w[1] * w[2] + p[1] * q[1] * q[2], -p[0] * w[0], p[1] * w[0] * w[1] * w[2]]
+
+
+MAGNET = ph.MagneticDipole(moment=(1e-6, 2e-6, 3e-6), field=(0.1, 0.2, 0.3))
+
+
+@pytest.mark.parametrize(
+    "torque",
+    [ph.LinearDamping((1e-7, 2e-7, 0.5e-7)), MAGNET, mixed, mixed + MAGNET],
+    ids=["damping", "magnet", "function", "sum"],
+)
+def test_compiled_and_plain_means_agree(torque: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    body = ph.Body([2.1, 1.0, 1.4])  # the order of the axes is part of the program's numbers
+    found = []
+    for disabled in ("0", "1"):
+        monkeypatch.setenv("NUMBA_DISABLE_JIT", disabled)
+        for omega, side in (((0.9, 0.2, 0.25), 1.0), ((0.2, -0.9, 0.25), -1.0)):
+            z = state(body, omega)
+            rates = MeanRates(body, torque, np.array(torque.parameters(body)), side, np.ones(4))
+            rates.settle_points(0.0, z, 1e-16)
+            path = plain_path(rates, None, 0.0, z, 1e5)
+            assert hasattr(rates._program, "address") is (disabled == "0")
+            found.append(np.append(path.z[-1] - z, [rates.n, rates.m]))
+    assert np.abs(found[0][:4]).max() > 1e-3
+    assert np.allclose(found[:2], found[2:], rtol=1e-9, atol=1e-13)
+
+
+def test_the_example_is_a_full_run_of_a_hundredth_of_the_span() -> None:
+    # The mean motion depends on torque times time alone; the docstring has the same digits from plain Python.
+    d = ph.drift(BODY, ph.LinearDamping((1e-7, 2e-7, 0.5e-7)), omega=OMEGA, t_span=(0, 3e6))
+    run = ph.simulate(BODY, damping(1, 2, 0.5), omega=OMEGA, t_span=(0, 3e4), rtol=1e-9)
+    left = d.kinetic_energy[-1] / d.kinetic_energy[0]
+    assert f"{left:.7f}" in str(ph.drift.__doc__)
+    assert left == pytest.approx(run.kinetic_energy[-1] / run.kinetic_energy[0], rel=1e-6)
 
 
 @pytest.mark.usefixtures("plain")

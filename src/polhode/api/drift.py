@@ -94,10 +94,10 @@ def drift(
     >>> tumbling = ph.drift(
     ...     ph.Body([1, 1.4, 2.1]), ph.LinearDamping((1e-7, 2e-7, 0.5e-7)), omega=[0.2, 0.25, 0.9], t_span=(0, 3e6)
     ... )
-    >>> bool(tumbling.error < 1e-6)
+    >>> bool(tumbling.error < 1e-7)
     True
-    >>> round(float(tumbling.kinetic_energy[-1] / tumbling.kinetic_energy[0]), 1)
-    0.8
+    >>> round(float(tumbling.kinetic_energy[-1] / tumbling.kinetic_energy[0]), 7)
+    0.8397324
     """
     rtol = checked_tolerance(rtol)
     checks.choice("value of beyond", beyond, ("stop", "both"))
