@@ -22,7 +22,7 @@ from polhode.run.binding import OnCompile
 from polhode.run.integration import SimulationInterrupted
 from polhode.support import checks
 from polhode.support.interrupts import keeping
-from polhode.torques import Torque
+from polhode.torques import Torque, terms_of
 from polhode.torques.no_torque import Free
 
 OVER = ("rotation", "orbit")
@@ -170,8 +170,10 @@ def _refuse(problem: Problem, torque: Torque) -> None:
 def _period(torque: Torque, over: Sequence[str | float]) -> tuple[float | None, bool]:
     """The period of the orbit, and whether it is averaged over."""
     wanted = [over] if isinstance(over, str | float | int) else list(over)
-    orbits = [getattr(part, "orbit", None) for part in torque.parts.values()]
+    acting = [term.torque for term in terms_of(torque)]
+    orbits = [getattr(x, "orbit", None) for part in acting for x in (part, getattr(part, "field", None))]
     periods = {orbit.period for orbit in orbits if orbit is not None}
+    periods |= {2.0 * math.pi / rate for part in acting if (rate := getattr(part, "orbital_rate", None)) is not None}
     for item in wanted:
         if isinstance(item, str):
             checks.choice("average, given in over,", item, OVER)

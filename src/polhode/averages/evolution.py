@@ -23,6 +23,8 @@ UNFILTERED = 12.0
 """A resonance k that is not passed counts if a window sees less than this of its angle: half window times k . nu."""
 SLIGHT_JUMP = 0.01
 """Resonances are followed whose jump may be larger than this share of the tolerance."""
+MOST_TURNS = 3e4
+"""The most turns of the faster angle that one of the slower may take: a stretch is a hundred times as long."""
 STEP_SHARE, STEPS_SHARE = 1e-3, 0.02
 """The tolerance of a step, and what all steps add to the error at most, in units of the tolerance of the answer."""
 STEPS_AN_ORBIT = 6
@@ -181,6 +183,21 @@ def _stepped(
     return steps.path()
 
 
+def too_much(seen: Survey) -> str | None:
+    """Why averages do not hold for this motion under this torque; None: they do."""
+    if not seen.strength <= TOO_STRONG:
+        return (
+            f"the torque changes the momentum by {seen.strength:.2g} of itself in a period of {seen.period:.3g} s, and "
+            f"averages hold up to {TOO_STRONG:g}"
+        )
+    if (turns := seen.slowest / seen.fastest) > MOST_TURNS:
+        return (
+            f"one turn of {seen.slowest:.3g} s takes as long as {turns:.2g} of the other angle, and averages hold up "
+            f"to {MOST_TURNS:g}"
+        )
+    return None
+
+
 AGAIN = -math.inf
 """The verdict on a step that was made with too few points."""
 
@@ -209,11 +226,8 @@ class Watch:
         now, few = self.rates.settle_points(t1, z1, self.tolerance)
         if few:
             return AGAIN
-        if now.strength > TOO_STRONG:
-            text = (
-                f"at t = {t1:.6g} s the torque changes the momentum by {now.strength:.2g} of itself in a period, and "
-                f"averages hold up to {TOO_STRONG:g}: run in full from there with d.simulate(t0, span)"
-            )
+        if (why := too_much(now)) is not None:
+            text = f"at t = {t1:.6g} s {why}: run in full from there with d.simulate(t0, span)"
             self.events.append(DriftEvent(t1, "limit", text))
             return t1
         if (caught := self._resonances(before, now, piece)) is not None:
