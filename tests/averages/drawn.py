@@ -104,7 +104,7 @@ def _eccentric(body: ph.Body, rng: Any, orbit: float) -> Any:
 
 
 def _sunlit(body: ph.Body, rng: Any, orbit: float) -> Any:
-    normals = np.concatenate([np.eye(3), -np.eye(3)])
+    normals: Any = np.concatenate([np.eye(3), -np.eye(3)])
     size = rng.uniform(0.5, 2.0, 3)
     return ph.Facets(
         areas=np.tile(np.prod(size) / size, 2), normals=normals, centres=normals * np.tile(size, 2)[:, None] / 2
@@ -222,8 +222,8 @@ def apart(d: Any, problem: Problem, rtol: float) -> float:
             reach = max(reach, HALF_WINDOW_ORBITS * problem.orbit)
         reach = forward * min(reach, 0.45 * abs(extent))
         centre = min(max(centre / extent, abs(reach / extent)), 1.0 - abs(reach / extent)) * extent
-        rows = int(min(max(ROWS_A_TURN * 2.0 * abs(reach) / fastest, 2000), MOST_ROWS))
-        pieces.append((centre, reach, np.linspace(centre - reach, centre + reach, rows + 1)))
+        count = int(min(max(ROWS_A_TURN * 2.0 * abs(reach) / fastest, 2000), MOST_ROWS))
+        pieces.append((centre, reach, np.linspace(centre - reach, centre + reach, count + 1)))
     t = np.concatenate([piece[2] for piece in pieces])
     run = ph.simulate(
         problem.body, problem.torque, omega=problem.omega, attitude=problem.attitude, t_span=(0.0, extent),
@@ -232,7 +232,7 @@ def apart(d: Any, problem: Problem, rtol: float) -> float:
     full = np.column_stack([run.spatial_momentum, run.kinetic_energy])
     worst = 0.0
     for centre, reach, times in pieces:
-        rows = np.searchsorted(forward * run.t, forward * times)
+        rows = np.minimum(np.searchsorted(forward * run.t, forward * times), run.t.size - 1)
         weights = window((times - centre) / reach)
         worst = max(worst, float(np.abs((weights @ (full[rows] - d.path.at(times))) / d.asked.scale).max()))
     return worst

@@ -12,9 +12,9 @@ import pytest
 
 import polhode as ph
 from polhode.api.drift import _period
-from polhode.averages.evolution import Watch, plain_path
+from polhode.averages.evolution import Watch
 from polhode.averages.rates import MeanRates
-from polhode.averages.stretches import Full
+from polhode.averages.stretches import Full, Window, mean_path
 from polhode.support.arrays import Floats
 from tests.averages.drawn import KINDS, friction, tried, window
 
@@ -83,9 +83,9 @@ def test_compiled_and_plain_means_agree(torque: Any, monkeypatch: pytest.MonkeyP
             z = state(body, omega)
             rates = MeanRates(body, torque, np.array(torque.parameters(body)), side, np.ones(4))
             rates.settle_points(0.0, z, 1e-16)
-            path = plain_path(rates, None, 0.0, z, 1e5)
+            path = mean_path(rates, None, Window(0.0, z), (0.0, 1e5))
             assert hasattr(rates._program, "address") is (disabled == "0")
-            found.append(np.append(path.z[-1] - z, [rates.n, rates.m]))
+            found.append(np.append(path(np.array([1e5]))[0] - z, [rates.n, rates.m]))
     assert np.abs(found[0][:4]).max() > 1e-3
     assert np.allclose(found[:2], found[2:], rtol=1e-9, atol=1e-13)
 
@@ -339,7 +339,8 @@ def test_bounds_of_averages_are_in_the_message() -> None:
         ph.drift(ph.Body([1, 1.4, 1.4]), ph.LinearDamping(1e-12), omega=(1e-5, 0.5, 0.5), t_span=(0, 1e9))
     along = ph.environment.Orbit(7e6)
     for torque in (0.5 * ph.GravityGradient(orbit=along), damping(1, 1, 1) + ph.OrbitalGravityGradient(1e-3)):
-        assert _period(torque, ("rotation", "orbit")) == (pytest.approx(6e3, rel=0.05), True)
+        period, over_orbit = _period(torque, ("rotation", "orbit"))
+        assert over_orbit and period is not None and abs(period - 6e3) < 300
     with pytest.raises(ph.DriftImpossible, match="from the separatrix"):
         ph.drift(BODY, damping(1, 1, 1), omega=(0, 1, 1e-6), t_span=(0, 1e5))
     with pytest.raises(ValueError, match="has no orbit"):

@@ -156,7 +156,7 @@ def start_of(rates: MeanRates, t0: float, window: Window, correction: Correction
     """Where the mean motion begins that has the mean of a window."""
     if not window.half:
         return Path.at_rest(t0, window.mean)
-    return Path.at_rest(t0, mean_path(rates, correction, window, (t0, t0 + 2.0 * window.half))[0].z[-1])
+    return Path.at_rest(t0, mean_path(rates, correction, window, (t0, t0 + 2.0 * window.half))(np.array([t0]))[0])
 
 
 def followed(asked: Question, rates: MeanRates, window: Window, begun: Begun) -> Course:

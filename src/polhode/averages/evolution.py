@@ -120,12 +120,6 @@ class Steps:
         return self.before.followed_by(Path(*arrays, events, self.ended))
 
 
-def plain_path(rates: MeanRates, correction: Correction | None, t0: float, z0: Floats, t1: float) -> Path:
-    """The mean motion over a short span, with full accuracy and without a look at what is met."""
-    steps = Steps(Path.at_rest(t0, z0))
-    return _stepped(rates, correction, steps, t1, max(1e-12, rates.noise * abs(t1 - t0)), None)
-
-
 def watched_path(rates: MeanRates, correction: Correction | None, steps: Steps, t1: float, rtol: float) -> Path:
     """The mean motion from where the steps have led to t1, or to the first event that ends it."""
     if steps.ended or steps.t[-1] == t1:
@@ -133,50 +127,39 @@ def watched_path(rates: MeanRates, correction: Correction | None, steps: Steps, 
     span = abs(t1 - float(steps.before.t[0]))
     watch = Watch(rates, steps, span, rtol)
     tolerance = max(min(STEP_SHARE * rtol, 1e-6), min(rates.noise * span, 1e-3))
-    return _stepped(rates, correction, steps, t1, tolerance, watch)
-
-
-def _stepped(
-    rates: MeanRates, correction: Correction | None, steps: Steps, t1: float, rtol: float, watch: Watch | None
-) -> Path:  # fmt: skip
     from scipy.integrate import DOP853
 
     def slope(t: float, z: Floats) -> Floats:
         return rates(t, z) if correction is None else rates(t, z) + correction(t)
 
-    atol: Any = max(rtol, 1e-13) * rates.scale * 0.1
+    atol: Any = max(tolerance, 1e-13) * rates.scale * 0.1
     longest = math.inf
     if rates.orbit is not None and rates.times == 1:
         longest = rates.orbit / STEPS_AN_ORBIT
 
     def solver_at(t: float, z: Floats, first: float | None) -> Any:
-        return DOP853(slope, t, z, t1, rtol=max(rtol, 1e-12), atol=atol, max_step=longest, first_step=first)
+        return DOP853(slope, t, z, t1, rtol=max(tolerance, 1e-12), atol=atol, max_step=longest, first_step=first)
 
-    # A short path is smooth enough for few steps: the first is tried at its full length.
-    t0, z0 = steps.t[-1], steps.z[-1]
-    solver = solver_at(t0, z0, min(abs(t1 - t0), longest) if watch is None else None)
+    solver = solver_at(steps.t[-1], steps.z[-1], None)
     while solver.status == "running" and len(steps.pieces) < MOST_STEPS:
         t0, z0 = steps.t[-1], steps.z[-1]
         problem = solver.step()
         if solver.status == "failed" or not np.isfinite(solver.y).all():
             where = f"at t = {solver.t:.6g} s the mean rates change too fast for any step ({problem})"
-            if watch is None:
-                raise ArithmeticError(where)
             steps.events.append(DriftEvent(t0, "limit", where))
             steps.ended = True
             return steps.path()
         piece = solver.dense_output()
-        if watch is not None:
-            verdict = watch.step(t0, z0, solver.t, solver.y, piece)
-            if verdict is AGAIN:
-                solver = solver_at(t0, z0, min(abs(solver.step_size), abs(t1 - t0)))
-                continue
-            if verdict is not None:
-                steps.add(verdict, piece(verdict), piece)
-                steps.ended = True
-                return steps.path()
+        verdict = watch.step(t0, z0, solver.t, solver.y, piece)
+        if verdict is AGAIN:
+            solver = solver_at(t0, z0, min(abs(solver.step_size), abs(t1 - t0)))
+            continue
+        if verdict is not None:
+            steps.add(verdict, piece(verdict), piece)
+            steps.ended = True
+            return steps.path()
         steps.add(solver.t, solver.y.copy(), piece)
-    if solver.status == "running" and watch is not None:
+    if solver.status == "running":
         text = f"after {MOST_STEPS:,} steps the drift was stopped: average over the orbit too, with over="
         steps.events.append(DriftEvent(steps.t[-1], "limit", text))
         steps.ended = True
