@@ -105,9 +105,9 @@ def _eccentric(body: ph.Body, rng: Any, orbit: float) -> Any:
 
 def _sunlit(body: ph.Body, rng: Any, orbit: float) -> Any:
     normals: Any = np.concatenate([np.eye(3), -np.eye(3)])
-    size = rng.uniform(0.5, 2.0, 3)
+    size: Any = rng.uniform(0.5, 2.0, 3)
     return ph.Facets(
-        areas=np.tile(np.prod(size) / size, 2), normals=normals, centres=normals * np.tile(size, 2)[:, None] / 2
+        areas=tuple(np.tile(np.prod(size) / size, 2)), normals=normals, centres=normals * np.tile(size, 2)[:, None] / 2
         + 0.1 * rng.normal(size=(6, 3)), sun=tuple(rng.normal(size=3).tolist()),
         specular=rng.uniform(0, 0.5, 6), diffuse=rng.uniform(0, 0.5, 6),
     )  # fmt: skip
