@@ -704,7 +704,7 @@ class BatchRun:
         if rotors is not None:
             own.append((14, rotors))
         if self.start.bodies.changes:
-            own.append((17, np.array([b.handles for b in self.start.bodies.listed])))
+            own.append((17, np.array([b.handles[:1] for b in self.start.bodies.listed])))
         for k, values in own:
             if len(values) == 1:
                 alike[k : k + values.shape[1]] = values[0]

@@ -53,7 +53,8 @@ def stage_lines(tableau: Tableau, *, first: bool = False) -> list[str]:
     lines = [line, f"k0 = slope({bodies[0]}, p, t, s)"] if first else [line]
     for i, row in enumerate(tableau.stages[1:], 1):
         lead, mix = weighted(row, "k", "moved")
-        lines.append(f"k{i} = slope({bodies[i - len(tableau.stages)]}, p, {time_of(row)}, moved(s, {lead!r} * h, {mix}))")
+        body = bodies[i - len(tableau.stages)]
+        lines.append(f"k{i} = slope({body}, p, {time_of(row)}, moved(s, {lead!r} * h, {mix}))")
     return lines
 
 
@@ -128,8 +129,9 @@ def on_group(tableau: GroupTableau) -> Make:
 
 
 _GROUP_NAMES: dict[str, Any] = {
-    "State": State, "CarriedState": CarriedState, "OK": OK, "advanced": advanced, "bodies_at": bodies_at, "combine": combine, "cross": cross,
-    "exponential": exponential, "change_of_attitude": change_of_attitude, "followed": followed, "stretched": stretched,
+    "State": State, "CarriedState": CarriedState, "OK": OK, "advanced": advanced, "bodies_at": bodies_at,
+    "combine": combine, "cross": cross, "exponential": exponential,
+    "change_of_attitude": change_of_attitude, "followed": followed, "stretched": stretched,
 }  # fmt: skip
 
 
