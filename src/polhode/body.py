@@ -26,6 +26,8 @@ SMALLEST_MOMENT = 1e-300
 """Moments lie between this and its inverse, so that they, their inverses and sums of them are floats."""
 
 
+LARGEST_EXPONENT = 100
+"""Moments that change lie between 10 to the power of this and its inverse, so that products of three are floats."""
 KINDS = ("linear", "cubic")
 LOOKS = 9
 """Times in each piece, its ends included, at which a tensor that changes is checked; straight lines need their ends."""
@@ -525,6 +527,12 @@ class ChangingBody(Body):
         if not (positive := moments[:, 0] > 0.0).all():
             k = int(np.argmin(positive))
             raise ValueError(f"at t = {t[k]:g} s a moment of inertia is {moments[k, 0]:g}, and it must be positive")
+        if (beyond := np.abs(np.log10(moments)) > LARGEST_EXPONENT).any():
+            k, i = np.unravel_index(np.argmax(beyond), beyond.shape)
+            raise ValueError(
+                f"at t = {t[k]:g} s a moment of inertia is {moments[k, i]:g}, and moments that change lie between "
+                f"1e-{LARGEST_EXPONENT} and 1e{LARGEST_EXPONENT} kg m^2: use other units"
+            )
         excess = moments[:, 2] - moments[:, :2].sum(axis=1)
         if (excess > TRIANGLE_TOLERANCE * moments.sum(axis=1)).any():
             k = int(np.argmax(excess))

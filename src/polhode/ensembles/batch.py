@@ -389,8 +389,8 @@ def _embedded_of(
 ) -> Callable[..., int]:  # fmt: skip
     """Returns the loop over bodies, each in a lane with steps of its own."""
     pull = principal_torque(kernel, tilted=tilted, windowed=windowed)
-    kind = {"gyrostat": scales.gyrostat, "changing": scales.changing}
-    return packed_steps(scheme.value, pull, values_together(values), LANES, **kind)
+    read = values_together(values)
+    return packed_steps(scheme.value, pull, read, LANES, gyrostat=scales.gyrostat, changing=scales.changing)
 
 
 def _blames_method(problem: str) -> bool:
