@@ -6,14 +6,13 @@ import numpy as np
 import pytest
 
 from polhode.kernels.types import State
+from polhode.papers._maps import Steps, symplectic_defect
 from polhode.papers._measure import integrate
 from polhode.papers.krysl2004._common import FREE, SLOW_TOP
 from polhode.papers.krysl2004._tops import (
     SW_ANEW,
-    Steps,
     distance,
     lagrangian_top,
-    symplectic_defect,
     there_and_back,
 )
 from polhode.papers.study import ClaimVerdict, Size, chosen

@@ -11,7 +11,8 @@ import numpy as np
 from polhode.kernels.algebra.quat import normalised
 from polhode.kernels.types import Quat
 from polhode.papers._figure import COLOURS, Figure, labelled, panels
-from polhode.papers.krysl2004._tops import END, STEP, WEIGHT, Steps, lagrangian_top, largest
+from polhode.papers._maps import Steps
+from polhode.papers.krysl2004._tops import END, STEP, WEIGHT, lagrangian_top, largest
 from polhode.papers.study import Claim, Data, Floats, Size, claim, named
 
 EPS = float(np.finfo(float).eps)
