@@ -90,6 +90,7 @@ def plot(data: Data) -> Figure:
     left.set_yscale("log")
     for k, (way, end) in enumerate(zip(data["way"], data["end"], strict=True)):
         left.bar(places + 0.2 * (k - 1.5), walk(end, steps).deviation, 0.18, color=COLOURS[k], label=str(way))
+    left.set_ylim(top=3 * max(walk(end, steps).deviation.max() for end in data["end"]))
     left.set_xticks(places, ["$H$", "$C$", "$(Qy)_1$", "$(Qy)_2$", "$(Qy)_3$"])
     labelled(left, "", r"deviation / (eps $\sqrt{N}$)")
     for k, (h, n, never) in enumerate(zip(data["length"], data["iterations"], data["unended"], strict=True)):
