@@ -286,7 +286,7 @@ def test_what_takes_constant_bodies_says_so() -> None:
 def test_moments_and_tensors_in_one_list(method: str) -> None:
     """Bodies of which some have full tensors share a program, which must not take those for diagonal."""
     bodies = [BOOM, ph.Body([tensor(0.0), tensor(1.0)], times=[0.0, 60.0])]
-    run = {"omega": OMEGA, "t_span": (0, 1), "t_eval": [0, 1], "method": method, "step": 0.1}
+    run: dict[str, Any] = {"omega": OMEGA, "t_span": (0, 1), "t_eval": [0, 1], "method": method, "step": 0.1}
     for body, found in zip(bodies, ph.ensemble(bodies, **run), strict=True):
         assert (found.momentum == ph.simulate(body, **run).momentum).all()
     with pytest.raises(ValueError, match="only if its principal axes stay"):

@@ -528,7 +528,7 @@ class ChangingBody(Body):
             k = int(np.argmin(positive))
             raise ValueError(f"at t = {t[k]:g} s a moment of inertia is {moments[k, 0]:g}, and it must be positive")
         if (beyond := np.abs(np.log10(moments)) > LARGEST_EXPONENT).any():
-            k, i = np.unravel_index(np.argmax(beyond), beyond.shape)
+            k, i = divmod(int(np.argmax(beyond)), 3)
             raise ValueError(
                 f"at t = {t[k]:g} s a moment of inertia is {moments[k, i]:g}, and moments that change lie between "
                 f"1e-{LARGEST_EXPONENT} and 1e{LARGEST_EXPONENT} kg m^2: use other units"
