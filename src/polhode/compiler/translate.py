@@ -30,7 +30,7 @@ from polhode.compiler.digest import (
     plain,
 )
 from polhode.compiler.separate import NOT_APART, CallForm, lanes_in
-from polhode.compiler.source import definition
+from polhode.compiler.source import NoSource, definition
 from polhode.kernels import callback_torques, ops
 from polhode.kernels.algebra import vector_table
 from polhode.kernels.elementary import replacements
@@ -52,6 +52,8 @@ class Unsupported(Exception):
 
     place: tuple[types.FunctionType, int] | None = None
     """The function with that, and its line: a user's function if there is one among the callers."""
+    lacks_source = False
+    """Whether a source is missing: another function with the same code may have one."""
 
 
 class FromNumba(Exception):
@@ -349,6 +351,7 @@ _OF_PYTHON = (ArithmeticError, AttributeError, LookupError, TypeError, ValueErro
 def placed(problem: Exception, node: Any, frame: _Frame) -> Unsupported:
     """Returns a problem with its place: that in a user's function, from the inside out, or else in the kernel."""
     found = problem if isinstance(problem, Unsupported) else Unsupported(str(problem))
+    found.lacks_source |= isinstance(problem, NoSource)
     if found.place is None or (frame.checked and is_ours(found.place[0])):
         found.place = (frame.f, node.lineno)
     return found
