@@ -141,7 +141,7 @@ class SymbolicOperation:
         return self.graph.node("exp", self * math.log(base))
 
     __lt__, __le__, __gt__, __ge__ = map(_comparison, ("<", "<=", ">", ">="))
-    __eq__, __ne__ = map(_comparison, ("==", "!="))  # type: ignore[assignment]
+    __eq__, __ne__ = map(_comparison, ("==", "!="))
 
     __hash__ = object.__hash__
 

@@ -50,7 +50,7 @@ from polhode.kernels.steps.flows import (
     spin3,
     symmetric,
 )
-from polhode.kernels.types import CarriedState, Flow, Inertia, Params, Quat, Scales, State, UserTorque, Vec3
+from polhode.kernels.types import Flow, Inertia, Params, Quat, Scales, State, UserTorque, Vec3
 
 Matrix = tuple[Vec3, Vec3, Vec3]
 Rows = tuple[Any, Any, Any]
@@ -412,33 +412,20 @@ def push_columns(columns: Columns) -> Any:
     return function("push(p, s, h, k)", lines, {"TangentState": TangentState, "row_of": row_of, **_ALGEBRA})
 
 
-def kick_columns(pull: Any) -> Flow:
-    """The kick with its columns."""
-    push = push_columns(pull.__columns__)
-
-    def kicked(body: Inertia, p: Params, t: float, s: Any, h: float) -> Any:
-        return push(p, s, h, pull(body, p, t, s))
-
-    return kicked
-
-
 @cache
 def spread(count: int) -> tuple[Any, Any]:
     """Returns `opened(s)` and `closed(s)`: between numbers that a state carries and columns in lanes."""
-    rows = [f"row_of(({''.join(f'z[{count * i + j}], ' for j in range(count))}))" for i in range(6)]
-    numbers = [f"lane({name}[{i}], {j})" for name in ("a", "b") for i in range(3) for j in range(count)]
-    return (
-        function(
-            "opened(s)",
-            ["z = s.z", f"return TangentState(s.q, s.m, ({', '.join(rows[:3])}), ({', '.join(rows[3:])}))"],
-            {"TangentState": TangentState, "row_of": row_of},
-        ),
-        function(
-            "closed(q, s)",
-            ["a, b = s.zeta, s.dL", f"return CarriedState(q, s.m, ({', '.join(numbers)}))"],
-            {"CarriedState": CarriedState, "lane": lane},
-        ),
-    )
+    places = tuple((i, j) for i in range(6) for j in range(count))
+
+    def opened(s: State) -> TangentState:
+        rows: Any = tuple(row_of(s.z[count * i : count * (i + 1)]) for i in range(6))
+        return TangentState(s.q, s.m, rows[:3], rows[3:])
+
+    def closed(q: Quat, s: TangentState) -> State:
+        rows: Any = (*s.zeta, *s.dL)
+        return State(q, s.m, tuple(lane(rows[i], j) for i, j in places))
+
+    return opened, closed
 
 
 @cache
