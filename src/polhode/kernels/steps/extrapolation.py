@@ -263,11 +263,6 @@ class Extrapolated(NamedTuple):
     """Whether symmetric bodies are seen from a frame that does not spin (`kernels/steps/despun.py`)."""
 
     @property
-    def takes_state(self) -> bool:
-        """Whether a torque may carry numbers of its own along."""
-        return False
-
-    @property
     def in_lanes(self) -> tuple[str, ...]:
         """The forms that compute the points of a step together."""
         return ("sequences in lanes",)
