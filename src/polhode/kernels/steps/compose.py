@@ -379,15 +379,11 @@ LOW = 7
 
 def _compensated(start: Start, change: Any, count: int, *, in_halves: bool) -> tuple[Start, Any]:
     """The start and the step that carry the low halves of the state in front of the routine's memory."""
-    own = "(" + "".join(f"memory[{LOW + k}], " for k in range(count)) + ")"
-    theirs = "".join(f"fresh[{k}], " for k in range(count))
-    begin = function(
-        "begin(body, p, t, s)",
-        ["fresh = start(body, p, t, s)", f"return ({'0.0, ' * LOW}{theirs})"],
-        {"start": start},
-    )
 
-    def summed(s: State, d: State, low: Any, rest: Any) -> tuple[State, Any]:
+    def begin(body: Inertia, p: Params, t: float, s: State) -> Memory:
+        return (*(0.0,) * LOW, *start(body, p, t, s)[:count])
+
+    def added_up(s: State, d: State, low: Any, rest: Any) -> tuple[State, Any]:
         q, m, a, b = s.q, s.m, d.q, d.m
         q0, r0 = added(q[0], low[0], a[0], rest[0])
         q1, r1 = added(q[1], low[1], a[1], rest[1])
@@ -399,14 +395,16 @@ def _compensated(start: Start, change: Any, count: int, *, in_halves: bool) -> t
         k = rescaling((q0, q1, q2, q3))
         return State((k * q0, k * q1, k * q2, k * q3), (m0, m1, m2)), (k * r0, k * r1, k * r2, k * r3, l0, l1, l2)
 
-    lines = [
-        f"d, rest, fresh, status = change(body, p, t, s, memory, h, {own})"
-        if in_halves
-        else f"(d, fresh, status), rest = change(body, p, t, s, h, {own}), {(0.0,) * LOW}",
-        "new, low = summed(s, d, memory, rest)",
-        f"return new, ({''.join(f'low[{k}], ' for k in range(LOW))}{theirs}), status",
-    ]
-    return begin, function("step(body, p, t, s, h, memory)", lines, {"change": change, "summed": summed})
+    def step(body: Inertia, p: Params, t: float, s: State, h: float, memory: Any) -> tuple[State, Any, int]:
+        own, rest = memory[LOW : LOW + count], (0.0,) * LOW
+        if in_halves:
+            d, rest, fresh, status = change(body, p, t, s, memory, h, own)
+        else:
+            d, fresh, status = change(body, p, t, s, h, own)
+        new, low = added_up(s, d, memory, rest)
+        return new, (*low, *fresh[:count]), status
+
+    return begin, step
 
 
 class KickedFreeStep(NamedTuple):
