@@ -12,7 +12,7 @@ import numpy as np
 from polhode.kernels.algebra.quat import conjugate, multiply, to_space
 from polhode.kernels.algebra.vector_table import handle_of, made_once, packed
 from polhode.kernels.states import STATE
-from polhode.kernels.types import CarriedState, Quat, State, Vec3
+from polhode.kernels.types import Quat, State, Vec3
 from polhode.support import checks
 from polhode.support.arrays import Floats
 
@@ -807,7 +807,7 @@ class Frame(NamedTuple):
             return q, m
         return np.array(_products([q.tolist()], conjugate(self.axes))[0]), m @ self.body.axes.T
 
-    def seen_by_torque(self, s: State | CarriedState, w: Vec3) -> tuple[Quat, Vec3]:
+    def seen_by_torque(self, s: State, w: Vec3) -> tuple[Quat, Vec3]:
         """Returns attitude and rate in the user's axes, as a torque sees them."""
         if self.body.aligned:
             return s.q, w

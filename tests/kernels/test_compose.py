@@ -12,6 +12,7 @@ from polhode.kernels.steps.compose import (
     Routine,
     Splitting,
     Stage,
+    composed,
     merged,
     nothing,
     suzuki,
@@ -67,7 +68,7 @@ def test_compositions_of_compositions_are_compositions() -> None:
     flat = tuple(g * f for g in rows[1] for f in rows[0])
     assert MR2.composed(rows[0]).composed(rows[1]) == MR2.composed(flat)
     routine = Routine(lambda pull: (nothing, None))
-    assert routine.composed(rows[0]).composed(rows[1]) == ComposedStep(routine, flat)
+    assert composed(composed(routine, rows[0]), rows[1]) == ComposedStep(routine, flat)
 
 
 def test_without_kicks() -> None:
@@ -176,18 +177,15 @@ def ledger(pull: Pull) -> tuple[Any, Any]:
 
 def test_memory_and_clock_pass_through_a_composition() -> None:
     fractions = (0.25, -0.5, 1.25)
-    stepper = (
-        Routine(ledger, memory=3, evaluations_at_start=1, evaluations_per_step=2)
-        .composed(fractions)
-        .bind(counting([]), Depends.POSITION)
-    )
+    routine = Routine(ledger, memory=3, evaluations_at_start=1, evaluations_per_step=2)
+    stepper = composed(routine, fractions).bind(counting([]), Depends.POSITION)
     assert (stepper.memory, stepper.evaluations_at_start, stepper.evaluations_per_step) == (3, 1, 6)
     _, memory, status = stepper.step(BODY, NO_PARAMETERS, 2.0, S0, 1.0, (0.0, 2.0, 0.0))
     assert (memory, status) == ((3.0, 2.0 - 0.25, 1.25), OK)
 
 
 def test_a_composition_stops_where_its_routine_fails() -> None:
-    stepper = Routine(ledger, memory=3).composed((0.25, 0.5, 0.25)).bind(counting([]), Depends.POSITION)
+    stepper = composed(Routine(ledger, memory=3), (0.25, 0.5, 0.25)).bind(counting([]), Depends.POSITION)
     _, memory, status = stepper.step(BODY, NO_PARAMETERS, 0.0, S0, 24.0, (0.0, 0.0, 0.0))
     assert status == NO_CONVERGENCE
     assert memory[0] == 2.0

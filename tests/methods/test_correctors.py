@@ -9,6 +9,7 @@ import pytest
 
 import polhode as ph
 from polhode.kernels.algebra.quat import turn
+from polhode.kernels.steps.compose import composed
 from polhode.kernels.steps.correctors import AHEAD, SPACING, CorrectedSplitting, bernoulli, passage, weights
 from polhode.kernels.steps.flows import ahead, principal_torque
 from polhode.kernels.types import Inertia, Params, State
@@ -136,7 +137,7 @@ def test_every_choice_has_a_corrector() -> None:
         made = find("Strang", corrector=n)
         assert isinstance(made.scheme, CorrectedSplitting)
         assert made.generalised_order == (n + 1, 2)
-        assert made.scheme.composed((0.5, 0.5)) == find("Strang").scheme.composed((0.5, 0.5))
+        assert composed(made.scheme, (0.5, 0.5)) == composed(find("Strang").scheme, (0.5, 0.5))
         assert find(MODIFIED, corrector=n).generalised_order == (n + 1, 4)
 
 

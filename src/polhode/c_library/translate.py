@@ -12,7 +12,7 @@ import textwrap
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from typing import Any, NoReturn, get_type_hints
+from typing import Any, NoReturn, get_args, get_type_hints
 
 from polhode.kernels import ops
 
@@ -98,8 +98,9 @@ class Translation:
         """The struct for a named tuple."""
         if cls.__name__ not in self.structs:
             hints = get_type_hints(cls)
-            types = tuple(self.type_of(hints[name]) for name in cls._fields)
-            self.structs[cls.__name__] = Struct(cls.__name__, types, cls._fields)
+            names = tuple(name for name in cls._fields if ... not in get_args(hints[name]))  # no free motion has those
+            types = tuple(self.type_of(hints[name]) for name in names)
+            self.structs[cls.__name__] = Struct(cls.__name__, types, names)
         return self.structs[cls.__name__]
 
     def type_of(self, hint: Any) -> Type:

@@ -6,9 +6,11 @@ function that takes branches by what it computes cannot be run on symbols; it ma
 """
 
 import math
+import operator
 import types
 from collections import Counter
 from collections.abc import Callable, Sequence
+from functools import reduce
 from typing import Any
 
 import numpy as np
@@ -69,6 +71,16 @@ class SymbolicCondition:
         )
 
 
+def _arithmetic(op: str) -> Any:
+    """Returns the methods of an operation with a symbol on the left, and on the right."""
+    return lambda a, b: a._with(op, a, b), lambda b, a: b._with(op, a, b)
+
+
+def _comparison(sign: str) -> Any:
+    """Returns the method of a comparison."""
+    return lambda a, b: SymbolicCondition(a.graph.node(sign, a, a.graph.of(b)))
+
+
 class SymbolicOperation:
     """One operation; what Python does to it makes further ones."""
 
@@ -98,29 +110,10 @@ class SymbolicOperation:
             x, y = y, x
         return self.graph.node(op, x, y)
 
-    def __add__(self, b: Any) -> "SymbolicOperation":
-        return self._with("add", self, b)
-
-    def __radd__(self, b: Any) -> "SymbolicOperation":
-        return self._with("add", b, self)
-
-    def __sub__(self, b: Any) -> "SymbolicOperation":
-        return self._with("sub", self, b)
-
-    def __rsub__(self, b: Any) -> "SymbolicOperation":
-        return self._with("sub", b, self)
-
-    def __mul__(self, b: Any) -> "SymbolicOperation":
-        return self._with("mul", self, b)
-
-    def __rmul__(self, b: Any) -> "SymbolicOperation":
-        return self._with("mul", b, self)
-
-    def __truediv__(self, b: Any) -> "SymbolicOperation":
-        return self._with("div", self, b)
-
-    def __rtruediv__(self, b: Any) -> "SymbolicOperation":
-        return self._with("div", b, self)
+    __add__, __radd__ = _arithmetic("add")
+    __sub__, __rsub__ = _arithmetic("sub")
+    __mul__, __rmul__ = _arithmetic("mul")
+    __truediv__, __rtruediv__ = _arithmetic("div")
 
     def __neg__(self) -> "SymbolicOperation":
         return self._with("mul", -1.0, self)
@@ -147,26 +140,8 @@ class SymbolicOperation:
     def __rpow__(self, base: Any) -> "SymbolicOperation":
         return self.graph.node("exp", self * math.log(base))
 
-    def _compare(self, sign: str, b: Any) -> SymbolicCondition:
-        return SymbolicCondition(self.graph.node(sign, self, self.graph.of(b)))
-
-    def __lt__(self, b: Any) -> SymbolicCondition:
-        return self._compare("<", b)
-
-    def __le__(self, b: Any) -> SymbolicCondition:
-        return self._compare("<=", b)
-
-    def __gt__(self, b: Any) -> SymbolicCondition:
-        return self._compare(">", b)
-
-    def __ge__(self, b: Any) -> SymbolicCondition:
-        return self._compare(">=", b)
-
-    def __eq__(self, b: Any) -> SymbolicCondition:  # type: ignore[override]
-        return self._compare("==", b)
-
-    def __ne__(self, b: Any) -> SymbolicCondition:  # type: ignore[override]
-        return self._compare("!=", b)
+    __lt__, __le__, __gt__, __ge__ = map(_comparison, ("<", "<=", ">", ">="))
+    __eq__, __ne__ = map(_comparison, ("==", "!="))
 
     __hash__ = object.__hash__
 
@@ -187,27 +162,16 @@ def _chosen(condition: Any, a: Any, b: Any) -> Any:
     return graph.node("where", condition.node, graph.of(a), graph.of(b))
 
 
-def _greater(*values: Any) -> Any:
-    """`max` on symbols."""
-    found = values if len(values) > 1 else tuple(values[0])
-    best = found[0]
-    for x in found[1:]:
-        best = _chosen(best > x, best, x)
-    return best
+def _extreme(is_better: Callable[[Any, Any], Any]) -> Callable[..., Any]:
+    """Returns `max` or `min` on symbols."""
+    return lambda *values: reduce(lambda a, b: _chosen(is_better(a, b), a, b), values if len(values) > 1 else values[0])
 
 
-def _smaller(*values: Any) -> Any:
-    """`min` on symbols."""
-    found = values if len(values) > 1 else tuple(values[0])
-    best = found[0]
-    for x in found[1:]:
-        best = _chosen(best < x, best, x)
-    return best
-
-
-def _multiplied(a: Any, b: Any, c: Any) -> Any:
-    """`fma` on symbols."""
-    return a * b + c
+_greater, _smaller = _extreme(operator.gt), _extreme(operator.lt)
+_STAND_INS = (
+    (where, _chosen), (max, _greater), (min, _smaller), (triple, tuple), (fma, lambda a, b, c: a * b + c),
+)  # fmt: skip
+"""Functions, and what they are on symbols."""
 
 
 def _on_symbols(name: str) -> Callable[[Any], Any]:
@@ -252,7 +216,7 @@ def _for_symbols(f: Any, made: dict[Any, Any]) -> Any:
 
 def _value(value: Any, made: dict[Any, Any]) -> Any:
     value = plain(value)
-    for known, shim in ((where, _chosen), (max, _greater), (min, _smaller), (triple, tuple), (fma, _multiplied)):
+    for known, shim in _STAND_INS:
         if value is known:
             return shim
     if isinstance(value, types.ModuleType):

@@ -281,16 +281,19 @@ class Batch:
         for together in (False,) if torque.calls_out or self._tables_differ() else (True, False):
             lanes = most if together else min(most, LANES)
             loop = _packed_of(lanes, scheme, *kind, scales, together, pieced, torque.sample_kernel, torque.held)
-            try:
-                made = program(loop, BATCH_SIGNATURE, self.on_compile, tentative=True, what=binding.what)
-            except CompilationFailed as problem_met:
-                self.why_not_packed = str(problem_met)
-                if _blames_method(self.why_not_packed):
-                    break
-            else:
-                self.lanes = lanes
+            if (made := self._in_lanes(loop, lanes)) is not None or _blames_method(self.why_not_packed):
                 return made
         return None
+
+    def _in_lanes(self, loop: Callable[..., int], lanes: int) -> Callable[..., int] | None:
+        """Returns the program of a loop over so many lanes; None, and why, if it cannot be compiled."""
+        try:
+            made = program(loop, BATCH_SIGNATURE, self.on_compile, tentative=True, what=self.lead.binding.what)
+        except CompilationFailed as problem:
+            self.why_not_packed = str(problem)
+            return None
+        self.lanes = lanes
+        return made
 
     def _packed_variable(self) -> Callable[..., int] | None:
         """Returns the program for a body in each lane with steps of its own, if the torque can run in lanes."""
@@ -302,14 +305,7 @@ class Batch:
             return None
         windowed, size = len(problem.breakpoints) > 0, self.lead.values.size
         kind = (torque.torque_kernel, size, binding.tilted, windowed, binding.scales)
-        loop = _embedded_of(ById(scheme), *kind)
-        try:
-            made = program(loop, BATCH_SIGNATURE, self.on_compile, tentative=True, what=binding.what)
-        except CompilationFailed as problem_met:
-            self.why_not_packed = str(problem_met)
-            return None
-        self.lanes = LANES
-        return made
+        return self._in_lanes(_embedded_of(ById(scheme), *kind), LANES)
 
     def _has_triaxial_flows(self) -> bool:
         """Whether steps have exact flows of bodies with three different moments, which fill the registers."""

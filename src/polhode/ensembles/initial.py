@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -18,6 +18,8 @@ from polhode.support.arrays import Floats, columns, greatest, least
 from polhode.torques import CustomTorque, SumTorque, Torque, checked
 from polhode.torques.no_torque import Free
 from polhode.torques.table import Table, with_common_breakpoints
+
+T = TypeVar("T")
 
 MOST_LISTED = 10
 """More breakpoints than this are not listed in a message."""
@@ -68,14 +70,7 @@ class Bodies:
         )
         if self.count == 1:
             return replace(self, given_rotors=rotors)
-        listed = tuple(self.listed[k] for k in which) if self.listed else ()
-        return replace(self, listed=listed, moments=self.moments[which], given_rotors=rotors)
-
-    def part(self, first: int, beyond: int) -> Bodies:
-        """Returns the bodies from number `first` up to, but not including, `beyond`; rotors are given apart."""
-        return self if self.count == 1 else Bodies(
-            self.listed[first:beyond], self.moments[first:beyond], t_start=self.t_start
-        )  # fmt: skip
+        return replace(self, listed=_items(self.listed, which), moments=self.moments[which], given_rotors=rotors)
 
     @cached_property
     def axes(self) -> Floats | None:
@@ -148,6 +143,11 @@ class Bodies:
         if self.listed:
             return np.array([b.tensor for b in self.listed])
         return self.moments[:, :, None] * np.eye(3)
+
+
+def _items(listed: tuple[T, ...], which: Any) -> tuple[T, ...]:
+    """Returns the items at some places, or none if there are none."""
+    return listed[which] if isinstance(which, slice) else tuple(listed[k] for k in which) if listed else ()
 
 
 def _bodies(body: Any) -> Bodies:
@@ -447,7 +447,7 @@ class Start:
         def those(rows: Any) -> Any:
             return rows if rows is None or len(rows) == 1 else rows[which]
 
-        torques = self.torques if len(self.torques) == 1 else tuple(self.torques[k] for k in which)
+        torques = self.torques if len(self.torques) == 1 else _items(self.torques, which)
         parameters = None if self.custom_parameters is None else those(self.custom_parameters)
         return Start(
             self.bodies.some(which), torques, those(self.rates), those(self.quaternions), parameters, len(which),
@@ -555,42 +555,31 @@ class Starts:
 
     def part(self, first: int, beyond: int) -> Start:
         """Returns the initial states of the bodies from number `first` up to, but not including, `beyond`."""
+        return self._start(slice(first, beyond), lambda drawn: drawn.rows(first, beyond), beyond - first, first)
+
+    def some(self, numbers: Any) -> Start:
+        """Returns the initial states of the bodies with these numbers."""
+        each = lambda drawn: np.concatenate([drawn.rows(k, k + 1) for k in numbers])  # noqa: E731
+        return self._start(numbers, each, len(numbers))
+
+    def _start(self, which: Any, draw: Callable[[Draws], Floats], count: int, first: int = 0) -> Start:
+        """Returns the initial states of some bodies; those that are drawn come from `draw`."""
 
         def rows(given: Any) -> Any:
             if isinstance(given, Draws):
-                return given.rows(first, beyond)
-            return given if given is None or len(given) == 1 else given[first:beyond]
+                return draw(given)
+            return given if given is None or len(given) == 1 else given[which]
 
-        drawn = self.bodies
-        bodies = _bodies_of_rows(drawn.rows(first, beyond)) if isinstance(drawn, Draws) else drawn.part(first, beyond)
+        bodies = _bodies_of_rows(rows(self.bodies)) if isinstance(self.bodies, Draws) else self.bodies.some(which)
         if self.rotors is not None:
             bodies = replace(bodies, given_rotors=rows(self.rotors))
-        torques = self.torques if len(self.torques) == 1 else self.torques[first:beyond]
+        torques = self.torques if len(self.torques) == 1 else _items(self.torques, which)
         parameters = rows(self.custom_parameters)
         if isinstance(self.custom_parameters, Draws):
             _check_width(_owner(self.torques[0], self.summand), parameters, fixed=self.summand is not None)
         return Start(
-            bodies, torques, rows(self.rates), rows(self.quaternions), parameters, beyond - first, first, self.summand,
+            bodies, torques, rows(self.rates), rows(self.quaternions), parameters, count, first, self.summand,
             rows(self.carried),
-        )  # fmt: skip
-
-    def some(self, numbers: Any) -> Start:
-        """Returns the initial states of the bodies with these numbers."""
-
-        def rows(given: Any) -> Any:
-            if isinstance(given, Draws):
-                return np.concatenate([given.rows(k, k + 1) for k in numbers])
-            return given if given is None or len(given) == 1 else given[numbers]
-
-        drawn = self.bodies
-        bodies = _bodies_of_rows(rows(drawn)) if isinstance(drawn, Draws) else drawn.some(numbers)
-        if self.rotors is not None:
-            bodies = replace(bodies, given_rotors=rows(self.rotors))
-        torques = self.torques if len(self.torques) == 1 else tuple(self.torques[k] for k in numbers)
-        parameters = rows(self.custom_parameters)
-        return Start(
-            bodies, torques, rows(self.rates), rows(self.quaternions), parameters, len(numbers), summand=self.summand,
-            carried=rows(self.carried),
         )  # fmt: skip
 
     @cached_property

@@ -187,10 +187,6 @@ class SchemeFromFile:
             "pass it to resume as method="
         )
 
-    def composed(self, fractions: Sequence[float]) -> NoReturn:
-        """Raises ValueError: the file does not keep the scheme."""
-        self.bind()
-
 
 def is_own(method: Method) -> bool:
     """Tells whether the method is the user's own, not one that can be found by its name."""

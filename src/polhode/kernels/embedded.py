@@ -5,17 +5,17 @@ decides on a step is arithmetic without branches, so that a body in a lane makes
 bit, whatever its neighbours do.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from functools import lru_cache
 from math import copysign, sqrt
-from typing import Any, NamedTuple, NoReturn
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from polhode.kernels.algebra.dd import two_sum
 from polhode.kernels.algebra.quat import norm2, normalised
 from polhode.kernels.algebra.vec import dot, times
-from polhode.kernels.codegen import function, tuple_of, writer_of
+from polhode.kernels.codegen import tuple_of, writer_of
 from polhode.kernels.gyrostat import body_at, rate_of
 from polhode.kernels.loop.drive import AT, COUNTERS, HARDLY, SETTING, loader
 from polhode.kernels.ops import (
@@ -35,7 +35,7 @@ from polhode.kernels.ops import (
     view,
     where,
 )
-from polhode.kernels.states import STATE, load_state, moved, sound, store_state
+from polhode.kernels.states import STATE, chosen, load_state, moved, sound, store_state
 from polhode.kernels.status import ALONE, OK, STALLED
 from polhode.kernels.steps.despun import View, left, view_of
 from polhode.kernels.steps.tableaux import (
@@ -172,11 +172,6 @@ class Embedded(NamedTuple):
     despun: bool = False
     """Whether symmetric bodies are seen from a frame that does not spin (`kernels/steps/despun.py`)."""
 
-    @property
-    def ignores_scales(self) -> bool:
-        """Whether it is bound alike whatever the sizes of a run."""
-        return True
-
     def bind(self, pull: Pull, depends: Depends, scales: Scales | None = None) -> BoundStep:
         """Binds the step to its torque; `MEMORY` says what its memory has."""
         seen_from = view_of(pull, despun=self.despun and not (scales is not None and scales.changing))
@@ -207,10 +202,6 @@ class Embedded(NamedTuple):
             return new, (h, memory[1], memory[2], memory[3], memory[4], memory[5], memory[6] + each), OK
 
         return BoundStep(_start, step, MEMORY, 0, None, exactly, _again, limited=True)
-
-    def composed(self, fractions: Sequence[float]) -> NoReturn:
-        """Raises an error: the step is not symmetric."""
-        raise ValueError("a method with variable steps cannot be composed")
 
 
 load_memory, store_memory = tuple_of(MEMORY), writer_of(MEMORY)
@@ -247,13 +238,12 @@ def packed_steps(
     stages = len(pair.tableau.stages)
     numbers, each = STATE * stages, float(stages)
     load = loader(gyrostat=gyrostat, changing=changing)
-    items = range(lanes)
-    places = function("places(group, size)", [f"return ({''.join(f'group[{i}] * size, ' for i in items)})"], {})
-    numbers_of = function(
-        "numbers_of(f, count, x, group)",
-        [f"return from_lanes(({''.join(f'f(count, x, group[{i}]), ' for i in items)}))"],
-        {"from_lanes": from_lanes},
-    )
+
+    def places(group: Any, size: int) -> tuple[int, ...]:
+        return tuple(group[i] * size for i in range(lanes))
+
+    def numbers_of(f: Any, count: Any, x: Any, group: Any) -> Any:
+        return from_lanes(tuple(f(count, x, group[i]) for i in range(lanes)))
 
     def run_bodies(
         setting: Any, values: Any, y: Any, carried: Any, listed: Any, out: Any, unused: Any, count: Any,
@@ -367,16 +357,6 @@ def _bits(mask: Any) -> int:
     """Returns the lanes in which a mask holds, as bits."""
     none = ~mask
     return 0 if all_of(none) else verdict(ALONE, none)
-
-
-def chosen(condition: Any, a: State, b: State) -> State:
-    """Returns the state a in the lanes where the condition holds, else b."""
-    q, r, m, n = a.q, b.q, a.m, b.m
-    return State(
-        (where(condition, q[0], r[0]), where(condition, q[1], r[1]), where(condition, q[2], r[2]),
-         where(condition, q[3], r[3])),
-        (where(condition, m[0], n[0]), where(condition, m[1], n[1]), where(condition, m[2], n[2])),
-    )  # fmt: skip
 
 
 def _done(count: Any, listed: Any, k: int) -> float:

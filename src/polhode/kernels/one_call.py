@@ -31,7 +31,7 @@ from polhode.kernels.judge import (
 )
 from polhode.kernels.loop.drive import SETTING, load_setting
 from polhode.kernels.ops import all_of, beginning_at, from_lanes, lane, largest_in, rows_of, sum_of_row, view, where
-from polhode.kernels.states import STATE, load_state, store_state
+from polhode.kernels.states import STATE, chosen, in_lane, load_state, store_state
 from polhode.kernels.status import OK
 from polhode.kernels.steps.despun import WORTH, WORTH_WITH_TURNS, Frame, View, left, view_of
 from polhode.kernels.steps.extrapolation import (
@@ -150,19 +150,7 @@ def both_states(a: State, b: State) -> State:
 
 def half(s: State, i: int) -> State:
     """Returns the state in lane i."""
-    q, m = s.q, s.m
-    return State(
-        (lane(q[0], i), lane(q[1], i), lane(q[2], i), lane(q[3], i)), (lane(m[0], i), lane(m[1], i), lane(m[2], i))
-    )
-
-
-def chosen(mask: Any, a: State, b: State) -> State:
-    """Returns a in the lanes in which the mask holds, else b."""
-    q, m, c, n = a.q, a.m, b.q, b.m
-    return State(
-        (where(mask, q[0], c[0]), where(mask, q[1], c[1]), where(mask, q[2], c[2]), where(mask, q[3], c[3])),
-        (where(mask, m[0], n[0]), where(mask, m[1], n[1]), where(mask, m[2], n[2])),
-    )
+    return State(in_lane(s.q, i), in_lane(s.m, i))  # type: ignore[arg-type]
 
 
 def answerer(rules: Rules, pull: Pull, *, despun: bool) -> Callable[..., int]:
@@ -310,7 +298,7 @@ def answerer(rules: Rules, pull: Pull, *, despun: bool) -> Callable[..., int]:
                 s = chosen(good, new, s)
                 blind, failed = where(good, left(blind, failed > 0.5), blind), where(good, 0.0, zero + 1.0)
                 t, low = where(good, at, t), where(good, rest_of, low)
-                summed = summed + where(good, _root(error2), 0.0)
+                summed = summed + where(good, math.sqrt(error2), 0.0)
                 going = where(good & last, 0.0, going)
                 if lane(going, 0) + lane(going, 4) < 0.5:
                     ended = True
@@ -354,10 +342,6 @@ def answerer(rules: Rules, pull: Pull, *, despun: bool) -> Callable[..., int]:
 def _larger(a: float, b: float) -> float:
     """Returns the larger of two numbers, NaN if one is."""
     return b if a == a and not b <= a else a
-
-
-def _root(x: Any) -> Any:
-    return math.sqrt(x)
 
 
 def _save(saved: Any, k: int, t: float, low: float, offset: float, blind: float, s: State) -> None:

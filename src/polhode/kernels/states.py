@@ -1,20 +1,19 @@
 """What loops and steps do with states, plain ones and those that carry numbers of a torque.
 
-A `StateForm` has all of it for a given number of carried numbers. The functions for plain states are written here; the
-others are written by hand nowhere, because they differ in the number of their terms only: their text is made.
+What is done with states is written once, for any number of carried numbers, which may be none.
 """
 
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from functools import cache
 from typing import Any, NamedTuple
 
 from polhode.kernels.algebra.quat import derivative, norm2
 from polhode.kernels.algebra.vec import combine, cross
-from polhode.kernels.codegen import function
+from polhode.kernels.codegen import tuple_of, writer_of
 from polhode.kernels.gyrostat import body_at, rate_of
-from polhode.kernels.ops import fma
-from polhode.kernels.types import CarriedState, Inertia, Params, Pull, Quat, State, Vec3
+from polhode.kernels.ops import fma, from_lanes, lane, where
+from polhode.kernels.types import Inertia, Params, Quat, State, Vec3
 
 STATE = 7
 """The numbers of a plain state: quaternion 4, momentum 3. Carried numbers follow."""
@@ -27,37 +26,25 @@ NO_ERROR = sys.float_info.max
 LIKE_THE_LARGEST = -1.0
 """The size of a carried number whose errors are relative to the largest of all, as in the columns of a matrix."""
 
-Slope = Callable[[Inertia, Params, float, Any], Any]
+Slope = Callable[[Inertia, Params, float, State], State]
 
 
 class StateForm(NamedTuple):
-    """The functions for states with a number of carried numbers."""
+    """How states with a number of carried numbers lie among others."""
 
-    carried: int
     size: int
     """The numbers of a state."""
-    load: Callable[[Any, int], Any]
+    load: Callable[[Any, int], State]
     """`load(x, k)` reads a state from the numbers at x[k] and after."""
-    store: Callable[[Any, int, Any], None]
+    store: Callable[[Any, int, State], None]
     """`store(x, k, s)` writes it there."""
-    sound: Callable[[Any], bool]
-    """Whether all numbers are finite and the quaternion is near unit length."""
-    moved: Callable[[Any, float, Any], Any]
-    """`moved(s, h, d)` is s + h d."""
-    scaled: Callable[[float, Any], Any]
-    """`scaled(h, d)` is h d."""
-    summed: Callable[[Any, Any], Any]
-    """`summed(s, d)` is s + d."""
-    turned: Callable[[Any, Quat], Any]
-    """`turned(s, q)` is the same state with another attitude."""
-    slope_of: Callable[[Any], Slope]
-    """The function that computes the time derivatives of a state."""
 
 
 def sound(s: State) -> bool:
     """Whether all numbers are finite and the quaternion is near unit length. NaN fails every comparison."""
     n = norm2(s.q)
-    return (n > 0.25) & (n < 4.0) & ((s.m[0] + s.m[1] + s.m[2]) * 0.0 == 0.0)
+    good = (n > 0.25) & (n < 4.0) & ((s.m[0] + s.m[1] + s.m[2]) * 0.0 == 0.0)
+    return good & (sum(s.z) * 0.0 == 0.0)
 
 
 def load_state(x: Any, k: int) -> State:
@@ -81,92 +68,94 @@ def store_state(x: Any, k: int, s: State) -> None:
 def moved(s: State, h: float, d: State) -> State:
     """s + h d."""
     q, a = s.q, d.q
-    return State((fma(h, a[0], q[0]), fma(h, a[1], q[1]), fma(h, a[2], q[2]), fma(h, a[3], q[3])), combine(s.m, h, d.m))
+    r = (fma(h, a[0], q[0]), fma(h, a[1], q[1]), fma(h, a[2], q[2]), fma(h, a[3], q[3]))
+    return State(r, combine(s.m, h, d.m), numbers_moved(s.z, h, d.z))
+
+
+def numbers_moved(z: tuple[float, ...], h: float, d: tuple[float, ...]) -> tuple[float, ...]:
+    """z + h d, for any number of numbers."""
+    return tuple(fma(h, d[i], z[i]) for i in range(len(z)))
 
 
 def scaled(h: float, d: State) -> State:
     """h d."""
     q, m = d.q, d.m
-    return State((h * q[0], h * q[1], h * q[2], h * q[3]), (h * m[0], h * m[1], h * m[2]))
+    r = (h * q[0], h * q[1], h * q[2], h * q[3])
+    return State(r, (h * m[0], h * m[1], h * m[2]), numbers_scaled(h, d.z))
+
+
+def numbers_scaled(h: float, d: tuple[float, ...]) -> tuple[float, ...]:
+    """h d, for any number of numbers."""
+    return tuple(h * x for x in d)
 
 
 def summed(s: State, d: State) -> State:
     """s + d."""
     q, m, a, b = s.q, s.m, d.q, d.m
-    return State((q[0] + a[0], q[1] + a[1], q[2] + a[2], q[3] + a[3]), (m[0] + b[0], m[1] + b[1], m[2] + b[2]))
+    z = tuple(s.z[i] + d.z[i] for i in range(len(s.z)))
+    return State((q[0] + a[0], q[1] + a[1], q[2] + a[2], q[3] + a[3]), (m[0] + b[0], m[1] + b[1], m[2] + b[2]), z)
 
 
 def turned(s: State, q: Quat) -> State:
     """The same state with another attitude."""
-    return State(q, s.m)
+    return State(q, s.m, s.z)
 
 
-def slope_of(pull: Pull) -> Callable[[Inertia, Params, float, State], State]:
-    """The function that computes the time derivatives of quaternion and momentum."""
+def chosen(condition: Any, a: State, b: State) -> State:
+    """The state a in the lanes where the condition holds, else b."""
+    q = tuple(where(condition, a.q[i], b.q[i]) for i in range(4))
+    return State(q, tuple(where(condition, a.m[i], b.m[i]) for i in range(3)))
+
+
+def in_lane(numbers: Any, i: int) -> tuple[float, ...]:
+    """The numbers of one lane."""
+    return tuple(lane(x, i) for x in numbers)
+
+
+def from_each(found: Any, count: int) -> tuple[Any, ...]:
+    """The numbers that were found for each lane, packed into lanes."""
+    return tuple(from_lanes(tuple(x[k] for x in found)) for k in range(count))
+
+
+def paired(pull: Any, *, carries: bool) -> Callable[[Inertia, Params, float, State], tuple[Vec3, tuple[float, ...]]]:
+    """A torque that returns the derivatives of the numbers that it carries as well: none, where it carries none."""
+
+    def both(body: Inertia, p: Params, t: float, s: State) -> tuple[Vec3, tuple[float, ...]]:
+        n: Vec3 = pull(body, p, t, s)
+        return n, ()
+
+    return pull if carries else both
+
+
+def slope_of(pull: Any, *, carries: bool = False) -> Slope:
+    """The function that computes the time derivatives of quaternion, momentum and carried numbers."""
+    both = paired(pull, carries=carries)
 
     def slope(body: Inertia, p: Params, t: float, s: State) -> State:
         now = body_at(body, p, t)
         w = rate_of(now, s.m)
-        return State(derivative(s.q, w), combine(cross(s.m, w), 1.0, pull(now, p, t, s)))
+        n, dz = both(now, p, t, s)
+        return State(derivative(s.q, w), combine(cross(s.m, w), 1.0, n), dz)
 
     return slope
-
-
-def _slope_of_carried(pull: Any) -> Slope:
-    """The function that computes the time derivatives of quaternion, momentum and carried numbers."""
-
-    def slope(body: Inertia, p: Params, t: float, s: CarriedState) -> CarriedState:
-        now = body_at(body, p, t)
-        w = rate_of(now, s.m)
-        n, dz = pull(now, p, t, s)
-        return CarriedState(derivative(s.q, w), combine(cross(s.m, w), 1.0, n), dz)
-
-    return slope
-
-
-_NAMES = {
-    "CarriedState": CarriedState, "combine": combine, "fma": fma, "load_state": load_state, "scaled": scaled,
-    "sound": sound, "store_state": store_state, "summed": summed,
-}  # fmt: skip
 
 
 @cache
 def form_of(count: int) -> StateForm:
-    """The functions for states with this number of carried numbers."""
+    """The form of states with this number of carried numbers."""
     if count == 0:
-        return StateForm(0, STATE, load_state, store_state, sound, moved, scaled, summed, turned, slope_of)
-    places = range(count)
+        return StateForm(STATE, load_state, store_state)
+    read, write = tuple_of(count), writer_of(count)
 
-    def made(head: str, lines: Sequence[str]) -> Any:
-        return function(head, lines, {k: v for k, v in _NAMES.items() if any(k in line for line in lines)})
+    def load(x: Any, k: int) -> State:
+        s = load_state(x, k)
+        return State(s.q, s.m, read(x, k + STATE))
 
-    def row(item: str) -> str:
-        return f"({''.join(f'{item.format(i)}, ' for i in places)})"
+    def store(x: Any, k: int, s: State) -> None:
+        store_state(x, k, s)
+        write(x, k + STATE, s.z)
 
-    numbers = f"({''.join(f'x[k + {STATE + i}], ' for i in places)})"
-    total = " + ".join(f"z[{i}]" for i in places)
-    return StateForm(
-        count,
-        STATE + count,
-        made("load(x, k)", ["s = load_state(x, k)", f"return CarriedState(s.q, s.m, {numbers})"]),
-        made("store(x, k, s)", ["z = s.z", "store_state(x, k, s)", *(f"x[k + {STATE + i}] = z[{i}]" for i in places)]),
-        made("is_sound(s)", ["z = s.z", f"return sound(s) & (({total}) * 0.0 == 0.0)"]),
-        made(
-            "moved(s, h, d)",
-            [
-                "q, a, z, b = s.q, d.q, s.z, d.z",
-                "r = (fma(h, a[0], q[0]), fma(h, a[1], q[1]), fma(h, a[2], q[2]), fma(h, a[3], q[3]))",
-                f"return CarriedState(r, combine(s.m, h, d.m), {row('fma(h, b[{0}], z[{0}])')})",
-            ],
-        ),
-        made("times(h, d)", ["z, s = d.z, scaled(h, d)", f"return CarriedState(s.q, s.m, {row('h * z[{0}]')})"]),
-        made("total(s, d)", [
-                "y, z, b = summed(s, d), s.z, d.z",
-                f"return CarriedState(y.q, y.m, {row('z[{0}] + b[{0}]')})",
-            ]),
-        made("turned(s, q)", ["return CarriedState(q, s.m, s.z)"]),
-        _slope_of_carried,
-    )  # fmt: skip
+    return StateForm(STATE + count, load, store)
 
 
 class CarriedSizes(NamedTuple):
@@ -180,10 +169,6 @@ class CarriedSizes(NamedTuple):
     """`error(d, new, sizes, rtol)` is the largest of the errors d.z, in units of the tolerance."""
     units: Callable[[Any], Any]
     """`units(sizes)` are the sizes to which errors are relative."""
-    nothing: str
-    """The text of sizes at the very start: zeros, each followed by a comma."""
-    text: str
-    """The text of the sizes as items of a tuple, each followed by a comma."""
 
 
 @cache
@@ -192,20 +177,26 @@ def sizes_of(least: tuple[float, ...]) -> CarriedSizes:
 
     Where the size is 0.0, none was given.
     """
-    places = range(len(least))
-    tops = "".join(f"v[{i}], " for i, x in enumerate(least) if x != NO_ERROR)
-    each = "".join(
-        "whole, " if x == LIKE_THE_LARGEST else f"max(v[{i}], {repr(x) if x > 0.0 else 'most'}), "
-        for i, x in enumerate(least)
-    )
-    largest = [f"whole = max({tops}0.0, 0.0)", f"most = {LEAST_SHARE!r} * whole"]
-    units = function("units(v)", [*largest, f"return ({each})"], {})
-    grown = function("grown(v, s)", [f"return ({''.join(f'max(v[{i}], abs(s.z[{i}])), ' for i in places)})"], {})
-    of = function("of(memory)", [f"return ({''.join(f'memory[{3 + i}], ' for i in places)})"], {})
-    ratios = ", ".join(f"abs(d.z[{i}]) / max(rtol * u[{i}], 1e-300)" for i in places)
-    error = function(
-        "error(d, new, v, rtol)",
-        ["u = units(grown(v, new))", f"return max({ratios}, 0.0)"] if len(least) else ["return 0.0"],
-        {"units": units, "grown": grown} if len(least) else {},
-    )
-    return CarriedSizes(of, grown, error, units, "0.0, " * len(least), "".join(f"v[{i}], " for i in places))
+    count = len(least)
+    bounded = tuple(i for i, x in enumerate(least) if x != NO_ERROR)
+
+    def of(memory: Any) -> Any:
+        return memory[3 : 3 + count]
+
+    def grown(v: Any, s: State) -> Any:
+        return tuple(max(v[i], abs(s.z[i])) for i in range(count))
+
+    def units(v: Any) -> Any:
+        whole = max(*(v[i] for i in bounded), 0.0, 0.0)
+        most = LEAST_SHARE * whole
+        return tuple(
+            whole if least[i] == LIKE_THE_LARGEST else max(v[i], least[i] if least[i] > 0.0 else most)
+            for i in range(count)
+        )
+
+    def error(d: State, new: State, v: Any, rtol: float) -> float:
+        u = units(grown(v, new))
+        most: float = max(*(abs(d.z[i]) / max(rtol * u[i], 1e-300) for i in range(count)), 0.0, 0.0)
+        return most
+
+    return CarriedSizes(of, grown, error, units)

@@ -24,14 +24,8 @@ class State(NamedTuple):
 
     q: Quat
     m: Vec3
-
-
-class CarriedState(NamedTuple):
-    """A state with numbers that a torque carries along, which obey differential equations of their own."""
-
-    q: Quat
-    m: Vec3
-    z: tuple[float, ...]
+    z: tuple[float, ...] = ()
+    """Numbers that a torque carries along, which obey differential equations of their own."""
 
 
 class Inertia(NamedTuple):
@@ -92,8 +86,8 @@ UserTorque = Callable[..., Any]
 called as `(t, q, w, p, z)` and returns two things: the torque, and the time derivatives of these numbers."""
 
 Pull = Callable[[Inertia, Params, float, State], Vec3]
-"""`(body, p, t, state) -> torque`: the torque as methods call it, in principal axes. One that carries numbers takes a
-`CarriedState` and returns the torque and the derivatives."""
+"""`(body, p, t, state) -> torque`: the torque as methods call it, in principal axes. One that carries numbers returns
+the torque and the derivatives of these."""
 
 Flow = Callable[[Inertia, Params, float, State, float], State]
 Start = Callable[[Inertia, Params, float, State], Memory]

@@ -14,7 +14,7 @@ from functools import cache, cached_property
 from typing import Any, NamedTuple
 
 from polhode.kernels.gyrostat import veer
-from polhode.kernels.steps.compose import Scheme, Splitting, Stage
+from polhode.kernels.steps.compose import Scheme, Splitting, Stage, composed, reads_scales
 from polhode.kernels.steps.flows import RANKED, kick
 from polhode.kernels.systems.system_splitting import operations_of
 from polhode.kernels.types import Depends
@@ -224,7 +224,7 @@ class Method:
     @cached_property
     def ignores_scales(self) -> bool:
         """Whether its step is bound alike whatever the sizes of a run: it has no flows that are prepared for them."""
-        return bool(getattr(self.scheme, "ignores_scales", False))
+        return not reads_scales(self.scheme)
 
     @cached_property
     def has_corrector(self) -> bool:
@@ -388,6 +388,9 @@ def compose(method: Method, fractions: Sequence[float], *, name: str, order: int
     are dropped, and the rest is that of the method. `polhode.kernels.steps.compose` has the usual rows: `triple_jump`,
     `suzuki`.
     """
+    if method.variable_steps:
+        inside = ": compose the method inside it" if hasattr(method.scheme, "base") else ""
+        raise ValueError(f"a method with variable steps cannot be composed{inside}")
     if abs(math.fsum(fractions) - 1.0) > 1e-12:
         raise ValueError(f"the fractions of {name} sum to {math.fsum(fractions):.15g}, not to 1")
     if Keeps.REVERSIBLE not in (method.keeps if method.accepts else method.keeps_when_free):
@@ -404,4 +407,4 @@ def compose(method: Method, fractions: Sequence[float], *, name: str, order: int
         "comoving_model": None, "also": (), "accepts_changing": False, "options": (), "settings": (), "remake": None,
         **card,
     }  # fmt: skip
-    return replace(method, name=name, scheme=method.scheme.composed(fractions), order=order, **settings)
+    return replace(method, name=name, scheme=composed(method.scheme, fractions), order=order, **settings)

@@ -19,7 +19,7 @@ from polhode.kernels.loop.drive import AT, SETTING
 from polhode.kernels.ops import internal, is_gyrostat, read_only
 from polhode.kernels.states import STATE, form_of
 from polhode.kernels.status import OK, Status
-from polhode.kernels.types import BoundStep, CarriedState, Changing, Inertia, Params, Quat, State, Vec3
+from polhode.kernels.types import BoundStep, Changing, Inertia, Params, Quat, State, Vec3
 from polhode.problem import HARMLESS, NO_STATE, PerturbedStart, Plan, Problem, Stats, may_be_quick
 from polhode.run import step_warnings, stiffness
 from polhode.run.binding import NO_OTHERS, Binding, ById, OnCompile, SpreadOfBodies, triple
@@ -609,7 +609,7 @@ class Integration:
         window = self.steps.here(self.segment, self.arrays).window
         return Params(read_only(self.values), self.frame.axes, window, self.plan.method.tuning)
 
-    def _given_to_torque(self, t: float, s: State | CarriedState) -> tuple[Quat, Vec3, Any, tuple[float, ...]]:
+    def _given_to_torque(self, t: float, s: State) -> tuple[Quat, Vec3, Any, tuple[float, ...]]:
         """Returns what a torque is given besides the time: attitude, rate, both in the user's axes, p and z."""
         q, w = self.frame.seen_by_torque(s, rate_of(body_at(self.body, self._params(), t), s.m))
         return q, w, read_only(self.values), tuple(self._carried().tolist())
@@ -845,9 +845,8 @@ class Integration:
                 return f"returned {listed} in a sample"
         return None
 
-    def _state(self) -> State | CarriedState:
-        state: State | CarriedState = form_of(len(self.problem.torque.state_names)).load(self.arrays.state.tolist(), 0)
-        return state
+    def _state(self) -> State:
+        return form_of(len(self.problem.torque.state_names)).load(self.arrays.state.tolist(), 0)
 
     def _carried(self) -> Floats:
         """Returns the numbers that the torque carries, as they are now."""

@@ -15,7 +15,6 @@ from polhode.kernels.loop.drive import torque_rows
 from polhode.kernels.ops import read_only
 from polhode.kernels.steps.flows import principal_torque
 from polhode.kernels.types import (
-    CarriedState,
     Depends,
     Inertia,
     Params,
@@ -153,7 +152,7 @@ def what_torque_does(
 
 
 def fault_of_torque(
-    torque: Torque, method: Method, scales: Scales, body: Inertia, p: Params, t: float, s: State | CarriedState,
+    torque: Torque, method: Method, scales: Scales, body: Inertia, p: Params, t: float, s: State,
     lengths: list[float], span: tuple[float, float], *, tilted: bool,
 ) -> str | None:  # fmt: skip
     """Returns what the torque did wrong in a failed step, found by making that step again; None: nothing."""

@@ -342,8 +342,7 @@ class Pairs(Forces):
         _check_arguments("potential", potential, expected)
         if derivative is not None:
             _check_arguments("derivative", derivative, expected)
-            by_hand = kernels.directed_by_hand if self.directed else kernels.radial_by_hand
-            self.value, self.slope = by_hand(potential, derivative, self.count)
+            self.value, self.slope = kernels.by_hand(potential, derivative, self.count, directed=self.directed)
         else:
             try:
                 self.value, self.slope = gradient_of(potential, expected[:-2], self.count, scalar=not self.directed)

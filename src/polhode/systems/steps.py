@@ -9,6 +9,7 @@ import numpy as np
 
 from polhode.kernels.free.exact_flow import Resolution, effort, finest
 from polhode.kernels.steps.compose import Splitting
+from polhode.kernels.steps.correctors import in_parts
 from polhode.kernels.steps.flows import free, triaxial
 from polhode.kernels.systems import bodies, collocation
 from polhode.kernels.systems.bodies import AHEAD, DRIFT, HEAT, KICK
@@ -133,7 +134,7 @@ def compiled_method(
     ops = np.array([x for o in recipe.operations for x in (o.part, o.time)])
     kinds = np.array([o.kind for o in recipe.operations], dtype=np.int64)
     leaning = bool(AHEAD in kinds)
-    made = _in_turn(bodies.flow_of(flows), forces, **kind, leaning=leaning)
+    made = _in_turn(in_parts(tuple(flows)), forces, **kind, leaning=leaning)
     return CompiledStep(made, ops, kinds, 4 + 7 * n * leaning, recipe.evaluations)
 
 

@@ -303,28 +303,16 @@ def _held(count: int, torque: str) -> UserTorque:
 @lru_cache(maxsize=128)
 def _taken(law: Any, numbers: int, held: int, own: int, reads: int) -> UserTorque:
     """The function that takes a sample, if one is due: it returns what is carried from then on."""
-    last = held + own
-    call = f"law(t, q, w, section(p, {OWN}, {numbers})"
-    if own or reads:
-        call += f", ({''.join(f'z[{i}], ' for i in (*range(held, last), *range(last + 1, last + 1 + reads)))})"
-    names: dict[str, Any] = {
-        "law": law, "section": section, "derivatives": derivatives, "is_due": is_due, "sample_number": sample_number,
-        "lane": lane,
-    }  # fmt: skip
-    lines = [f"    both = {call})", f"    n = derivatives({'both[0]' if own else 'both'}, {held})"]
-    if own:
-        lines += [f"    y = derivatives(both[1], {own})"]
-        lines += [f"    z{held + i} = y[{i}]" for i in range(own)]
-    made: UserTorque = function(
-        "taken(t, q, w, p, z)",
-        [
-            *(f"z{i} = z[{i}]" for i in range(last + 1)),
-            f"if is_due(t, p[0], p[1], z[{last}]):",
-            *lines,
-            *(f"    z{i} = n[{i}]" for i in range(held)),
-            f"    z{last} = float(sample_number(t, lane(p[0], 0), lane(p[1], 0)))",
-            f"return ({''.join(f'z{i}, ' for i in range(last + 1))})",
-        ],
-        names,
-    )
-    return made
+    last, remembers = held + own, own + reads > 0
+
+    def taken(t: float, q: Any, w: Any, p: Any, z: Any) -> Any:
+        if not is_due(t, p[0], p[1], z[last]):
+            return z[: last + 1]
+        given = (t, q, w, section(p, OWN, numbers))
+        seen = (*z[held:last], *z[last + 1 : last + 1 + reads])
+        both = law(*given, seen) if remembers else law(*given)
+        n = derivatives(both[0] if own else both, held)
+        y = derivatives(both[1], own) if own else ()
+        return (*n, *y, float(sample_number(t, lane(p[0], 0), lane(p[1], 0))))
+
+    return taken

@@ -11,6 +11,13 @@ from typing import Any
 from polhode.kernels.ops import apart
 
 
+def exchange(x: Any, i: int, k: int) -> None:
+    """Exchanges two numbers."""
+    kept = x[i]
+    x[i] = x[k]
+    x[k] = kept
+
+
 @apart
 def factorise(x: Any, a: int, n: int, pivots: int, weights: int) -> bool:
     """Factorises a matrix in its place, by elimination with row exchanges, which are noted; returns whether it can.
@@ -27,13 +34,9 @@ def factorise(x: Any, a: int, n: int, pivots: int, weights: int) -> bool:
         if not 0.0 < most < 1e300:
             return False
         if best != k:
-            weight = x[weights + k]
-            x[weights + k] = x[weights + best]
-            x[weights + best] = weight
+            exchange(x, weights + k, weights + best)
             for j in range(k, n):  # not the factors before: they are applied between the exchanges
-                upper = x[a + n * k + j]
-                x[a + n * k + j] = x[a + n * best + j]
-                x[a + n * best + j] = upper
+                exchange(x, a + n * k + j, a + n * best + j)
         inverse = 1.0 / x[a + n * k + k]
         x[a + n * k + k] = inverse
         for i in range(k + 1, n):
@@ -77,14 +80,10 @@ def factorise_complex(x: Any, a: int, n: int, pivots: int, weights: int) -> bool
         if not 0.0 < most < 1e300:
             return False
         if best != k:
-            weight = x[weights + k]
-            x[weights + k] = x[weights + best]
-            x[weights + best] = weight
+            exchange(x, weights + k, weights + best)
             for j in range(k, n):  # not the factors before: they are applied between the exchanges
                 for part in (a, a + square):
-                    upper = x[part + n * k + j]
-                    x[part + n * k + j] = x[part + n * best + j]
-                    x[part + n * best + j] = upper
+                    exchange(x, part + n * k + j, part + n * best + j)
         at = a + n * k + k
         largest = max(abs(x[at]), abs(x[at + square]))
         re, im = x[at] / largest, x[at + square] / largest

@@ -6,7 +6,7 @@ quadrature. The paper computes the momentum by elliptic functions, which do not 
 `kernels/free/exact_flow.py` covers all.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from math import nan, sqrt
 from typing import NamedTuple
 
@@ -14,8 +14,8 @@ from polhode.kernels.algebra.quat import tidied, turn
 from polhode.kernels.algebra.vec import combine, cross, times
 from polhode.kernels.free.exact_flow import SERIES, Resolution, effort, finest, momentum_increment, needed
 from polhode.kernels.status import OK
-from polhode.kernels.steps.compose import ComposedStep, nothing
-from polhode.kernels.steps.flows import HEADROOM, TOO_MANY_PIECES
+from polhode.kernels.steps.compose import nothing
+from polhode.kernels.steps.flows import HEADROOM, TOO_MANY_PIECES, prepared
 from polhode.kernels.types import BoundStep, Depends, Inertia, Memory, Params, Pull, Scales, State, Vec3
 
 NODES = {2: 0.0, 4: 1.0 / sqrt(3.0)}
@@ -65,6 +65,7 @@ def advance(fine: Resolution, node: float) -> Callable[[Inertia, Vec3, float], t
     return advanced
 
 
+@prepared
 class Magnus(NamedTuple):
     """The scheme, for free bodies of any shape, at rest or turning."""
 
@@ -72,10 +73,6 @@ class Magnus(NamedTuple):
     """The order of the attitude, 2 or 4."""
     tidy: bool = True
     """Whether the norm of the quaternion is corrected after a step."""
-
-    def composed(self, fractions: Sequence[float]) -> ComposedStep:
-        """Returns steps of these fractions, one after the other, as one step."""
-        return ComposedStep(self, tuple(fractions))
 
     def bind(self, pull: Pull, depends: Depends, scales: Scales | None = None) -> BoundStep:
         """The step for runs of these scales."""

@@ -10,7 +10,7 @@ moments correct pace and attitude together (hairer2006). Both corrections depend
 and C = m.m / 2, by the series of `dmv_series`.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from math import sqrt
 from typing import Any, NamedTuple
 
@@ -20,7 +20,7 @@ from polhode.kernels.codegen import function
 from polhode.kernels.compared.moser_veselov_series import SIGMA, D, S, Table
 from polhode.kernels.ops import fma
 from polhode.kernels.status import NO_CONVERGENCE, OK
-from polhode.kernels.steps.compose import ComposedStep, Increments
+from polhode.kernels.steps.compose import Increments
 from polhode.kernels.steps.flows import push
 from polhode.kernels.types import BoundStep, Depends, Inertia, Memory, Params, Pull, Quat, Scales, State, Vec3
 
@@ -216,11 +216,6 @@ class MoserVeselov(NamedTuple):
     compensated: bool = False
     solve: Callable[[Vec3, Vec3, float], tuple[Vec3, Vec3, int]] = solved
 
-    @property
-    def ignores_scales(self) -> bool:
-        """Whether it is bound alike whatever the sizes of a run."""
-        return True
-
     def bind(self, pull: Pull, depends: Depends, scales: Scales | None = None) -> BoundStep:
         """Binds the step to its torque."""
         if depends is Depends.NOTHING:
@@ -228,10 +223,6 @@ class MoserVeselov(NamedTuple):
         else:
             scheme = Increments(self._kicked, 3, 1, 1, compensated=self.compensated)
         return scheme.bind(pull, depends, scales)
-
-    def composed(self, fractions: Sequence[float]) -> ComposedStep:
-        """Returns steps of these fractions, one after the other, as one step."""
-        return ComposedStep(self, tuple(fractions))
 
     def _drift(self) -> Callable[[Inertia, State, float, float, float], tuple[State, int]]:
         """The function that computes the increment of a free body from its H and C."""

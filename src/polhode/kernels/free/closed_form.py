@@ -615,17 +615,19 @@ def _store(quaternion: Any, omega: Any, momentum: Any, row: int, frame: Any, tur
     q = multiply(multiply(left, turn), right)
     r = 1.0 / sqrt(norm2(q))
     at = 4 * row
-    quaternion[at] = q[0] * r
-    quaternion[at + 1] = q[1] * r
-    quaternion[at + 2] = q[2] * r
-    quaternion[at + 3] = q[3] * r
+    quaternion[at], quaternion[at + 1], quaternion[at + 2], quaternion[at + 3] = q[0] * r, q[1] * r, q[2] * r, q[3] * r
     at = 3 * row
-    omega[at] = fma(frame[11], y[2], fma(frame[10], y[1], frame[9] * y[0]))
-    omega[at + 1] = fma(frame[14], y[2], fma(frame[13], y[1], frame[12] * y[0]))
-    omega[at + 2] = fma(frame[17], y[2], fma(frame[16], y[1], frame[15] * y[0]))
-    momentum[at] = fma(frame[20], y[2], fma(frame[19], y[1], frame[18] * y[0]))
-    momentum[at + 1] = fma(frame[23], y[2], fma(frame[22], y[1], frame[21] * y[0]))
-    momentum[at + 2] = fma(frame[26], y[2], fma(frame[25], y[1], frame[24] * y[0]))
+    omega[at], omega[at + 1], omega[at + 2] = by_rows(frame, 9, y)
+    momentum[at], momentum[at + 1], momentum[at + 2] = by_rows(frame, 18, y)
+
+
+def by_rows(x: Any, k: int, v: Vec3) -> Vec3:
+    """The product of a vector with the matrix whose rows follow each other from x[k] on."""
+    return (
+        fma(x[k + 2], v[2], fma(x[k + 1], v[1], x[k] * v[0])),
+        fma(x[k + 5], v[2], fma(x[k + 4], v[1], x[k + 3] * v[0])),
+        fma(x[k + 8], v[2], fma(x[k + 7], v[1], x[k + 6] * v[0])),
+    )
 
 
 # --- as a step -----------------------------------------------------------------------------------------------------

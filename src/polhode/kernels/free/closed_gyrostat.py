@@ -34,7 +34,7 @@ from polhode.kernels.algebra.dd import DD
 from polhode.kernels.algebra.quat import conjugate, multiply, norm2
 from polhode.kernels.algebra.trig import sine_cosine
 from polhode.kernels.codegen import tuple_of, writer_of
-from polhode.kernels.free.closed_form import complete_integral, nearest, quarter_period, scaled_time, turns
+from polhode.kernels.free.closed_form import by_rows, complete_integral, nearest, quarter_period, scaled_time, turns
 from polhode.kernels.free.elliptic_functions import ALL_DIGITS, agm, rf
 from polhode.kernels.ops import fma, two_product
 from polhode.kernels.status import OK
@@ -756,15 +756,8 @@ def _store(
     q = multiply(multiply(left, turn), right)
     r = 1.0 / sqrt(norm2(q))
     at = 4 * row
-    quaternion[at] = q[0] * r
-    quaternion[at + 1] = q[1] * r
-    quaternion[at + 2] = q[2] * r
-    quaternion[at + 3] = q[3] * r
+    quaternion[at], quaternion[at + 1], quaternion[at + 2], quaternion[at + 3] = q[0] * r, q[1] * r, q[2] * r, q[3] * r
     at = 3 * row
-    s, g = frame[0], frame[1] * norm
-    omega[at] = s * fma(frame[12], w[2], fma(frame[11], w[1], frame[10] * w[0]))
-    omega[at + 1] = s * fma(frame[15], w[2], fma(frame[14], w[1], frame[13] * w[0]))
-    omega[at + 2] = s * fma(frame[18], w[2], fma(frame[17], w[1], frame[16] * w[0]))
-    momentum[at] = g * fma(frame[12], y[2], fma(frame[11], y[1], frame[10] * y[0]))
-    momentum[at + 1] = g * fma(frame[15], y[2], fma(frame[14], y[1], frame[13] * y[0]))
-    momentum[at + 2] = g * fma(frame[18], y[2], fma(frame[17], y[1], frame[16] * y[0]))
+    s, g, u, v = frame[0], frame[1] * norm, by_rows(frame, 10, w), by_rows(frame, 10, y)
+    omega[at], omega[at + 1], omega[at + 2] = s * u[0], s * u[1], s * u[2]
+    momentum[at], momentum[at + 1], momentum[at + 2] = g * v[0], g * v[1], g * v[2]

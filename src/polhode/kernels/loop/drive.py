@@ -101,7 +101,7 @@ def driver(
     showing, changing = _costs(stepper)
     recounted = _recounted(stepper)
     form = form_of(stepper.carried)
-    width, load_state, store_state, sound = form.size, form.load, form.store, form.sound
+    width, load_state, store_state = form.size, form.load, form.store
     load = loader(gyrostat=stepper.gyrostat, changing=stepper.changing)
 
     def drive(
@@ -341,13 +341,15 @@ def packed_loop_over_bodies(stepper: BoundStep, drive: Callable[..., int], lanes
     loop over single bodies goes on with it, and finds out whether anything is wrong. The loop returns their number.
     """
     memory = max(1, stepper.memory)
-    places = function("places(group, size)", [f"return ({''.join(f'group[{i}] * size, ' for i in range(lanes))})"], {})
     # Empty lanes repeat the first body: they write what it writes.
     more = [f"k{i} = following(count, k{i - 1} + 1, beyond, own)" for i in range(1, lanes)]
     filled = "".join(f"k{i} if k{i} < beyond else k0, " for i in range(1, lanes))
     group_of = function(
         "group_of(count, k0, beyond, own)", [*more, f"return (k0, {filled})"], {"following": _following}
     )
+
+    def places(group: Any, size: int) -> tuple[int, ...]:
+        return tuple(k * size for k in group)
 
     def run_bodies(
         setting: Any, values: Any, y: Any, carried: Any, plan_offset: Any, out: Any, plan_index: Any, count: Any,
@@ -420,7 +422,7 @@ def variable_driver(stepper: BoundStep) -> Callable[..., int]:
     load_memory, store_memory = tuple_of(stepper.memory), writer_of(stepper.memory)
     recounted = _recounted(stepper)
     form = form_of(stepper.carried)
-    width, load_state, store_state, sound = form.size, form.load, form.store, form.sound
+    width, load_state, store_state = form.size, form.load, form.store
     load = loader(gyrostat=stepper.gyrostat, changing=stepper.changing)
 
     def drive(
@@ -494,11 +496,13 @@ def variable_driver(stepper: BoundStep) -> Callable[..., int]:
 
 def _recounted(stepper: BoundStep) -> Any:
     """Returns `recounted(memory, later)`: the memory before a step aside, with the evaluations after it."""
-    if stepper.evaluations_per_step is not None:
-        return function("recounted(memory, later)", ["return memory"], {})
-    parts = stepper.packing.parts if stepper.packing else stepper.memory
-    kept = "".join(f"memory[{k}], " for k in range(parts - 1))
-    return function("recounted(memory, later)", [f"return ({kept}later[{parts - 1}],)"], {})
+    counts = stepper.evaluations_per_step is None
+    last = (stepper.packing.parts if stepper.packing else stepper.memory) - 1
+
+    def recounted(memory: Any, later: Any) -> Any:
+        return (*memory[:last], later[last]) if counts else memory
+
+    return recounted
 
 
 def torque_rows(torque: UserTorque, carried: int = 0, *, pair: bool = True) -> Callable[..., int]:
@@ -506,32 +510,20 @@ def torque_rows(torque: UserTorque, carried: int = 0, *, pair: bool = True) -> C
 
     `carried` is how many carried numbers it finds; `pair`: it returns derivatives of them.
     """
-    if carried:
-        return _torque_rows_with_state(torque, carried, pair)
-    seen = apart(torque)
-
-    def fill(values: Any, t: Any, q: Any, w: Any, z: Any, out: Any, count: int, rows: int) -> int:
-        p = view(values, count)
-        for i in range(rows):
-            j, k = 3 * i, 4 * i
-            out[j], out[j + 1], out[j + 2] = seen(
-                t[i], (q[k], q[k + 1], q[k + 2], q[k + 3]), (w[j], w[j + 1], w[j + 2]), p
-            )
-        return OK
-
-    return fill
-
-
-def _torque_rows_with_state(torque: UserTorque, carried: int, pair: bool) -> Callable[..., int]:
     load = tuple_of(carried)
+    inside: Any = torque if carried else None
+    seen: Any = None if carried else apart(torque)
 
     def fill(values: Any, t: Any, q: Any, w: Any, z: Any, out: Any, count: int, rows: int) -> int:
         p = view(values, count)
         for i in range(rows):
             j, k = 3 * i, 4 * i
             attitude, rate = (q[k], q[k + 1], q[k + 2], q[k + 3]), (w[j], w[j + 1], w[j + 2])
-            both = torque(t[i], attitude, rate, p, load(z, carried * i))
-            out[j], out[j + 1], out[j + 2] = triple(both[0] if pair else both)
+            if carried:
+                both = inside(t[i], attitude, rate, p, load(z, carried * i))
+                out[j], out[j + 1], out[j + 2] = triple(both[0] if pair else both)
+            else:
+                out[j], out[j + 1], out[j + 2] = seen(t[i], attitude, rate, p)
         return OK
 
     return fill

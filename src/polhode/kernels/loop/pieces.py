@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 from polhode.kernels.algebra.vector_table import numbers_at
 from polhode.kernels.loop.drive import AT, COUNTERS, loader
 from polhode.kernels.ops import all_of, new_counters, verdict, view
-from polhode.kernels.states import STATE, form_of
+from polhode.kernels.states import STATE, form_of, sound
 from polhode.kernels.status import OK, UNSOUND
 from polhode.kernels.types import BoundStep
 
@@ -43,7 +43,7 @@ def over_pieces(
     sample: Any = stepper.sample
     form = form_of(stepper.carried)
     load = loader(gyrostat=stepper.gyrostat, changing=stepper.changing)
-    is_sampled, load_state, store_state, sound = sample is not None, form.load, form.store, form.sound
+    is_sampled, load_state, store_state = sample is not None, form.load, form.store
 
     def drive_pieces(
         setting: Any, values: Any, y: Any, carried: Any, plan_offset: Any, out: Any, plan_index: Any, count: Any,

@@ -9,10 +9,10 @@ from math import floor
 from typing import Any
 
 from polhode.kernels.algebra.quat import conjugate, multiply, to_space
-from polhode.kernels.codegen import function
 from polhode.kernels.gyrostat import body_at, rate_of
-from polhode.kernels.ops import from_lanes, lane
-from polhode.kernels.types import BoundStep, CarriedState, Inertia, Params, State, UserTorque
+from polhode.kernels.ops import lane
+from polhode.kernels.states import from_each, in_lane
+from polhode.kernels.types import BoundStep, Inertia, Params, State, UserTorque
 
 ALMOST = 1e-9
 """A time that misses a sample by less than this part of the period is that of the sample: times are rounded."""
@@ -31,32 +31,23 @@ def is_due(t: float, period: float, phase: float, last: float) -> bool:
 def principal_sample(sample: UserTorque, *, tilted: bool) -> Any:
     """Returns `(body, p, t, state) -> state`, which has the carried numbers that the law returns."""
 
-    def taken(body: Inertia, p: Params, t: float, s: CarriedState) -> CarriedState:
+    def taken(body: Inertia, p: Params, t: float, s: State) -> State:
         q, w = s.q, rate_of(body_at(body, p, t), s.m)
         if tilted:
             q = multiply(s.q, conjugate(p.axes))
             w = to_space(p.axes, w)
-        return CarriedState(s.q, s.m, sample(t, q, w, p.values, s.z))
+        return State(s.q, s.m, sample(t, q, w, p.values, s.z))
 
     return taken
 
 
 def sample_lane_by_lane(sample: UserTorque, lanes: int, carried: int) -> UserTorque:
     """The samples of several bodies at once, taken body by body: for laws that cannot be vectorised."""
-    alone = function(
-        "alone(t, q, w, p, z, i)",
-        [
-            "attitude = (lane(q[0], i), lane(q[1], i), lane(q[2], i), lane(q[3], i))",
-            "rate = (lane(w[0], i), lane(w[1], i), lane(w[2], i))",
-            f"return sample(t, attitude, rate, p[i], ({''.join(f'lane(z[{k}], i), ' for k in range(carried))}))",
-        ],
-        {"sample": sample, "lane": lane},
-    )
-    calls = [f"z{i} = alone(t, q, w, p, z, {i})" for i in range(lanes)]
-    parts = (", ".join(f"z{i}[{k}]" for i in range(lanes)) for k in range(carried))
-    last = f"return ({''.join(f'from_lanes(({part},)), ' for part in parts)})"
-    names = {"alone": alone, "from_lanes": from_lanes}
-    each: UserTorque = function("each(t, q, w, p, z)", [*calls, last], names)
+
+    def each(t: float, q: Any, w: Any, p: Any, z: Any) -> Any:
+        found = [sample(t, in_lane(q, i), in_lane(w, i), p[i], in_lane(z, i)) for i in range(lanes)]
+        return from_each(found, carried)
+
     return each
 
 
@@ -77,22 +68,22 @@ def holding(stepper: BoundStep, carried: int) -> BoundStep:
     def seen(p: Params, z: Any) -> Params:
         return Params((p.values, z), p.axes, p.window, p.tuning)
 
-    def start(body: Inertia, p: Params, t: float, s: CarriedState) -> Any:
+    def start(body: Inertia, p: Params, t: float, s: State) -> Any:
         return begin(body, seen(p, s.z), t, State(s.q, s.m))
 
-    def step(body: Inertia, p: Params, t: float, s: CarriedState, h: float, memory: Any) -> tuple[Any, Any, int]:
+    def step(body: Inertia, p: Params, t: float, s: State, h: float, memory: Any) -> tuple[Any, Any, int]:
         new, fresh, status = move(body, seen(p, s.z), t, State(s.q, s.m), h, memory)
-        return CarriedState(new.q, new.m, s.z), fresh, status
+        return State(new.q, new.m, s.z), fresh, status
 
     made: Any = plain._replace(start=start, step=step, carried=carried)
     if exact is None or again is None:
         return made  # type: ignore[no-any-return]
 
-    def exactly(body: Inertia, p: Params, t: float, s: CarriedState, h: float, memory: Any) -> tuple[Any, Any, int]:
+    def exactly(body: Inertia, p: Params, t: float, s: State, h: float, memory: Any) -> tuple[Any, Any, int]:
         new, fresh, status = exact(body, seen(p, s.z), t, State(s.q, s.m), h, memory)
-        return CarriedState(new.q, new.m, s.z), fresh, status
+        return State(new.q, new.m, s.z), fresh, status
 
-    def once_more(body: Inertia, p: Params, t: float, s: CarriedState, memory: Any) -> Any:
+    def once_more(body: Inertia, p: Params, t: float, s: State, memory: Any) -> Any:
         return again(body, seen(p, s.z), t, State(s.q, s.m), memory)
 
     return made._replace(exactly=exactly, again=once_more)  # type: ignore[no-any-return]

@@ -16,7 +16,7 @@ from polhode.kernels.gyrostat import bodies_at
 from polhode.kernels.ops import fma, from_lanes, lane
 from polhode.kernels.states import moved, scaled, slope_of
 from polhode.kernels.status import OK
-from polhode.kernels.steps.compose import ComposedStep, Increments, InLanes, Make
+from polhode.kernels.steps.compose import Increments, InLanes, Make
 from polhode.kernels.steps.explicit_runge_kutta import stage_lines, weighted
 from polhode.kernels.steps.tableaux import DORMAND_PRINCE
 from polhode.kernels.types import BoundStep, Depends, Pull, Scales, Start, State
@@ -157,15 +157,6 @@ class Adams(NamedTuple):
         wide = InLanes(in_registers(self.order), self.order - 1, len(PARTS), COUNTS, lanes=8)
         return Increments(make, parts, 0, None, self.compensated, in_lanes=(wide,))
 
-    @property
-    def ignores_scales(self) -> bool:
-        """Whether it is bound alike whatever the sizes of a run."""
-        return True
-
     def bind(self, pull: Pull, depends: Depends, scales: Scales | None = None) -> BoundStep:
         """Binds the scheme to its torque."""
         return self._increments().bind(pull, depends, scales)
-
-    def composed(self, fractions: Sequence[float]) -> ComposedStep:
-        """Returns steps of these fractions, one after the other, as one step."""
-        return ComposedStep(self, tuple(fractions))

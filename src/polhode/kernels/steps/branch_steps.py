@@ -12,7 +12,7 @@ from polhode.kernels.algebra.quat import normalised
 from polhode.kernels.algebra.vec import combine, dot
 from polhode.kernels.codegen import function
 from polhode.kernels.ops import scratch
-from polhode.kernels.states import STATE, form_of, sizes_of
+from polhode.kernels.states import form_of, moved, scaled, sizes_of, summed, turned
 from polhode.kernels.status import OK, STALLED
 from polhode.kernels.steps.branches import (
     CELL,
@@ -29,7 +29,7 @@ from polhode.kernels.steps.branches import (
     has_crossed,
 )
 from polhode.kernels.steps.dop853 import EVALUATIONS, pair
-from polhode.kernels.types import BoundStep, CarriedState, Inertia, Params, Pull, State
+from polhode.kernels.types import BoundStep, Inertia, Params, Pull, State
 
 MOST_ATTEMPTS = 60
 SAFETY, SHRINK, GROW = 0.9, 0.2, 5.0
@@ -65,9 +65,8 @@ def located(pull: Pull, decisions: int, carried: tuple[float, ...] = ()) -> Boun
     form, sizes_in, grown = form_of(count), sizes_of(carried).of, sizes_of(carried).grown
     slope_at, sides = 3 + count, 3 + count + form.size
     loose, turns, spent_at = sides + 2 * n, sides + 2 * n + 1, sides + 2 * n + 2
-    load, kept, changes, changed = _memory_of(n, count, sides, spent_at)
-    read_slope, moved, turned = _slope_in(slope_at, count), form.moved, form.turned
-    distance, between = _distance_of(carried), _between_of(count)
+    load, kept, changes, changed = _memory_of(n, sides, spent_at, slope_at)
+    read_slope, distance = form.load, _distance_of(carried)
     nothing = (0.0,) * count
 
     def start(body: Inertia, p: Params, t: float, s: State) -> Any:
@@ -116,7 +115,7 @@ def located(pull: Pull, decisions: int, carried: tuple[float, ...] = ()) -> Boun
         b2[FREE] = b2[COUNT] = b3[FREE] = b3[COUNT] = 0.0
         free = memory[loose] > 0.0
         left = max(memory[loose] - 1.0, 0.0)
-        k = read_slope(memory)
+        k = read_slope(memory, slope_at)
         spent = memory[spent_at]
         largest, sizes = max(memory[2], dot(s.m, s.m) ** 0.5), grown(sizes_in(memory), s)
         absolute = p.tuning[1] if p.tuning[1] >= 0.0 else p.tuning[0] * largest
@@ -228,7 +227,7 @@ def located(pull: Pull, decisions: int, carried: tuple[float, ...] = ()) -> Boun
         load(b, memory)
         pb = Params((p.values, b), p.axes, p.window, p.tuning)
         free = memory[loose] > 0.0
-        k = read_slope(memory)
+        k = read_slope(memory, slope_at)
         new, spent, sizes = s, memory[spent_at], sizes_in(memory)
         for _ in range(2):
             b[FREE], b[COUNT] = 0.0, 0.0
@@ -245,37 +244,26 @@ def located(pull: Pull, decisions: int, carried: tuple[float, ...] = ()) -> Boun
     return BoundStep(start, step, spent_at + 1, 0, None, exactly, again, limited=True, carried=count)
 
 
-def _slope_in(k: int, count: int) -> Any:
-    """Returns the function that reads a slope from the numbers k and after of a memory."""
-    items = [f"memory[{k + i}]" for i in range(STATE + count)]
-    q, m, z = ", ".join(items[:4]), ", ".join(items[4:STATE]), "".join(f"{item}, " for item in items[STATE:])
-    if count == 0:
-        return function("slope_in(memory)", [f"return State(({q}), ({m}))"], {"State": State})
-    return function("slope_in(memory)", [f"return CarriedState(({q}), ({m}), ({z}))"], {"CarriedState": CarriedState})
-
-
-def _memory_of(n: int, count: int, sides: int, last: int) -> tuple[Any, Any, Any, Any]:
+def _memory_of(n: int, sides: int, last: int, first: int) -> tuple[Any, Any, Any, Any]:
     """Returns the functions that load the memory onto a board, make one, compare one with a board, and change one."""
-    sizes, numbers = "".join(f"v[{i}], " for i in range(count)), "".join(f", k.z[{i}]" for i in range(count))
-    cells = [FIRST + CELL * i for i in range(n)]
+    cells = tuple(FIRST + CELL * i for i in range(n))
     loaded = [f"b[{k + SIDE}] = memory[{sides + i}]" for i, k in enumerate(cells)]
     loaded += [f"b[{k + MARGIN}] = b[{k + COURSE}] = memory[{sides + n + i}]" for i, k in enumerate(cells)]
     load = function("load(b, memory)", ["forget(b, n)", *loaded], {"forget": forget, "n": n})
-    board = ", ".join([*(f"b[{k + SIDE}]" for k in cells), *(f"b[{k + MARGIN}]" for k in cells)])
-    kept = function(
-        "kept(b, length, following, largest, v, k, loose, turns, spent)",
-        [
-            "q, m = k.q, k.m",
-            f"first = (length, following, largest, {sizes}q[0], q[1], q[2], q[3], m[0], m[1], m[2]{numbers})",
-            f"return first + ({board}, loose, turns, spent)",
-        ],
-        {},
-    )
-    differing = " + ".join(f"change(b[{k + SIDE}], memory[{sides + i}])" for i, k in enumerate(cells))
-    changes = function("changes(b, memory)", [f"return {differing}"], {"change": change})
-    rest = ", ".join(f"memory[{i}]" for i in range(3 + count, last))
-    head = "changed(length, following, largest, v, memory, spent)"
-    changed = function(head, [f"return (length, following, largest, {sizes}{rest}, spent)"], {})
+
+    def kept(
+        b: Any, length: float, following: float, largest: float, v: Any, k: State, loose: float, turns: float,
+        spent: float,
+    ) -> Any:  # fmt: skip
+        board = (*(b[cell + SIDE] for cell in cells), *(b[cell + MARGIN] for cell in cells))
+        return (length, following, largest, *v, *k.q, *k.m, *k.z, *board, loose, turns, spent)
+
+    def changes(b: Any, memory: Any) -> int:
+        return sum(change(b[cells[i] + SIDE], memory[sides + i]) for i in range(n))
+
+    def changed(length: float, following: float, largest: float, v: Any, memory: Any, spent: float) -> Any:
+        return (length, following, largest, *v, *memory[first:last], spent)
+
     return load, kept, changes, changed
 
 
@@ -284,16 +272,11 @@ def change(side: float, before: float) -> int:
     return 0 if side == before else 1 if abs(side) == YES and side == -before else 2
 
 
-def _between_of(count: int) -> Any:
-    """Returns `between(s, k, new, end, h, c)`: the cubic through two states with their slopes, at c of the way."""
-    moved, scaled, summed = form_of(count).moved, form_of(count).scaled, form_of(count).summed
-
-    def between(s: Any, k: Any, new: Any, end: Any, h: float, c: float) -> Any:
-        d = 1.0 - c
-        a = moved(s, c * c * (3.0 - 2.0 * c), summed(new, scaled(-1.0, s)))
-        return moved(moved(a, h * c * d * d, k), -h * c * c * d, end)
-
-    return between
+def between(s: State, k: State, new: State, end: State, h: float, c: float) -> State:
+    """The cubic through two states with their slopes, at c of the way."""
+    d = 1.0 - c
+    a = moved(s, c * c * (3.0 - 2.0 * c), summed(new, scaled(-1.0, s)))
+    return moved(moved(a, h * c * d * d, k), -h * c * c * d, end)
 
 
 def _distance_of(carried: tuple[float, ...]) -> Any:
@@ -302,17 +285,12 @@ def _distance_of(carried: tuple[float, ...]) -> Any:
     The slope of a carried number counts relative to its size; one that has none yet is infinitely far.
     """
     units = sizes_of(carried).units
-    places = range(len(carried))
-    ratios = ", ".join(f"gap(a.z[{i}] - b.z[{i}], u[{i}])" for i in places)
-    numbers = function(
-        "numbers(a, b, v)",
-        ["u = units(v)", f"return max({ratios}, 0.0)"] if places else ["return 0.0"],
-        {"units": units, "gap": _gap} if places else {},
-    )
+    count = len(carried)
 
-    def distance(a: Any, b: Any, unit: float, sizes: Any) -> float:
-        d = combine(a.m, -1.0, b.m)
-        return float(max(dot(d, d) ** 0.5, unit * numbers(a, b, sizes)))
+    def distance(a: State, b: State, unit: float, sizes: Any) -> float:
+        d, u = combine(a.m, -1.0, b.m), units(sizes)
+        numbers = max(*(_gap(a.z[i] - b.z[i], u[i]) for i in range(count)), 0.0, 0.0)
+        return float(max(dot(d, d) ** 0.5, unit * numbers))
 
     return distance
 
@@ -331,21 +309,25 @@ def bounded(length: float, least: float, most: float) -> float:
 def padded(stepper: BoundStep, memory: int) -> BoundStep:
     """Returns a stepper with a short memory as one with more: for a program that takes another's place."""
     last, own = memory - 1, stepper.memory - 1
-    zeros = "0.0, " * (memory - stepper.memory)
-    few = f"({''.join(f'memory[{i}], ' for i in range(own))}memory[{last}])"
-    many = f"({''.join(f'm[{i}], ' for i in range(own))}{zeros}m[{own}])"
-    step, exactly = (
-        function(
-            "step(body, p, t, s, h, memory)",
-            [f"new, m, status = inside(body, p, t, s, h, {few})", f"return new, {many}, status"],
-            {"inside": inside},
-        )
-        for inside in (stepper.step, stepper.exactly)
-    )
-    start = function("start(body, p, t, s)", ["m = inside(body, p, t, s)", f"return {many}"], {"inside": stepper.start})
-    again = function(
-        "again(body, p, t, s, memory)",
-        [f"m = inside(body, p, t, s, {few})", f"return {many}"],
-        {"inside": stepper.again},
-    )
-    return stepper._replace(start=start, step=step, exactly=exactly, again=again, memory=memory)
+    zeros = (0.0,) * (memory - stepper.memory)
+    start, step, exactly, again = stepper.start, stepper.step, stepper.exactly, stepper.again
+    assert exactly is not None
+    assert again is not None
+
+    def few(m: Any) -> Any:
+        return (*m[:own], m[last])
+
+    def many(m: Any) -> Any:
+        return (*m[:own], *zeros, m[own])
+
+    def with_more(inside: Any) -> Any:
+        def step(body: Inertia, p: Params, t: float, s: State, h: float, memory: Any) -> tuple[State, Any, int]:
+            new, m, status = inside(body, p, t, s, h, few(memory))
+            return new, many(m), status
+
+        return step
+
+    return stepper._replace(
+        start=lambda body, p, t, s: many(start(body, p, t, s)), step=with_more(step), exactly=with_more(exactly),
+        again=lambda body, p, t, s, memory: many(again(body, p, t, s, few(memory))), memory=memory,
+    )  # fmt: skip

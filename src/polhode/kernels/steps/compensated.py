@@ -29,7 +29,7 @@ from polhode.kernels.free.exact_flow import (
 from polhode.kernels.ops import fma, two_product
 from polhode.kernels.status import OK, UNSOUND
 from polhode.kernels.steps.compose import Splitting, nothing_of, of_any_norm
-from polhode.kernels.steps.flows import HEADROOM, TOO_MANY_PIECES, ahead, kick
+from polhode.kernels.steps.flows import HEADROOM, TOO_MANY_PIECES, ahead, kick, prepared
 from polhode.kernels.types import BoundStep, Depends, Inertia, Params, Pull, Quat, Scales, State, Vec3
 
 Low = tuple[float, float, float, float, float, float, float]
@@ -73,6 +73,7 @@ def _attitude(q: Quat, low: Quat, v: tuple[DD, DD, DD]) -> tuple[Quat, Quat]:
     return (k * a[0], k * b[0], k * c[0], k * d[0]), (k * a[1], k * b[1], k * c[1], k * d[1])
 
 
+@prepared
 class CompensatedFlow(NamedTuple):
     """The scheme, for free bodies of any shape, at rest or turning."""
 
@@ -240,6 +241,7 @@ def pushed(s: State, low: Low, h: float, n: Vec3) -> tuple[State, Low]:
     return State(s.q, (x[0], y[0], z[0])), (x[1], y[1], z[1], low[3], low[4], low[5], low[6])
 
 
+@prepared
 class CompensatedSplitting(NamedTuple):
     """The scheme: kicks alternate with the exact flow, both with low halves, so that round-off does not accumulate.
 

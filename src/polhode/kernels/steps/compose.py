@@ -12,7 +12,7 @@ from polhode.kernels.algebra.quat import normalised, rescaling, tidied
 from polhode.kernels.codegen import function
 from polhode.kernels.free.exact_flow import added
 from polhode.kernels.gyrostat import body_at, veer
-from polhode.kernels.states import form_of
+from polhode.kernels.states import summed, turned
 from polhode.kernels.status import OK
 from polhode.kernels.steps import tangent
 from polhode.kernels.steps.flows import RANKED, is_prepared, kick, kick_ahead, push, spin1, spin2, spin3
@@ -27,9 +27,18 @@ class Scheme(Protocol):
         """Binds the scheme to its torque. Without scales, the flows are prepared for steps of any size."""
         ...
 
-    def composed(self, fractions: Sequence[float]) -> "Scheme":
-        """Returns steps of these fractions, one after the other, as one step."""
-        ...
+
+def composed(scheme: Scheme, fractions: Sequence[float]) -> Scheme:
+    """Steps of these fractions, one after the other, as one step; some schemes have a way of their own."""
+    own = getattr(scheme, "composed", None)
+    return own(fractions) if own else ComposedStep(scheme, tuple(fractions))
+
+
+def reads_scales(scheme: Any) -> bool:
+    """Whether a scheme, or a part of it, has flows that are prepared for the sizes of a run."""
+    parts = [s.flow for s in scheme.stages] if isinstance(scheme, Splitting) else []
+    parts += [getattr(scheme, name) for name in ("base", "drift") if hasattr(scheme, name)]
+    return is_prepared(scheme) or any(map(reads_scales, parts))
 
 
 def nothing(body: Inertia, p: Params, t: float, s: State) -> Memory:
@@ -105,11 +114,6 @@ class Splitting(NamedTuple):
         """
         first, last = self.stages[0], self.stages[-1]
         return first.flow is last.flow is kick and not first.ahead and not depends & Depends.RATE
-
-    @property
-    def ignores_scales(self) -> bool:
-        """Whether it is bound alike whatever the sizes of a run: none of its flows is prepared for them."""
-        return not any(is_prepared(s.flow) for s in self.stages)
 
     @property
     def has_tangent(self) -> bool:
@@ -260,18 +264,9 @@ class Routine(NamedTuple):
     evaluations_at_start: int = 0
     evaluations_per_step: int | None = 1
 
-    @property
-    def ignores_scales(self) -> bool:
-        """Whether it is bound alike whatever the sizes of a run."""
-        return True
-
     def bind(self, pull: Pull, depends: Depends, scales: Scales | None = None) -> BoundStep:
         """Binds the routine to its torque."""
         return BoundStep(*self.make(pull), self.memory, self.evaluations_at_start, self.evaluations_per_step)
-
-    def composed(self, fractions: Sequence[float]) -> "ComposedStep":
-        """Returns steps of these fractions, one after the other, as one step."""
-        return ComposedStep(self, tuple(fractions))
 
 
 Make = Callable[..., tuple[Start, Any]]
@@ -322,11 +317,6 @@ class Increments(NamedTuple):
     changing: "Increments | None" = None
     """The scheme for bodies that change with time; None: this one."""
 
-    @property
-    def ignores_scales(self) -> bool:
-        """Whether it is bound alike whatever the sizes of a run."""
-        return True
-
     def bind(self, pull: Pull, depends: Depends, scales: Scales | None = None) -> BoundStep:
         """Binds the step to its torque."""
         if scales is not None and scales.changing and self.changing is not None:
@@ -342,15 +332,18 @@ class Increments(NamedTuple):
         if self.compensated:
             made = _compensated(start, change, self.memory, in_halves=self.in_halves)
             return BoundStep(*made, LOW + self.memory, *costs)
+        return BoundStep(start, self._adding(change), self.memory, *costs)
+
+    def _adding(self, change: Any) -> Any:
+        """The step that adds increments plainly."""
         tidy = self.tidy
 
         def step(body: Inertia, p: Params, t: float, s: State, h: float, memory: Any) -> tuple[State, Any, int]:
             d, fresh, status = change(body, p, t, s, h, memory)
-            q, m, a, b = s.q, s.m, d.q, d.m
-            new = (q[0] + a[0], q[1] + a[1], q[2] + a[2], q[3] + a[3])
-            return State(tidy(new), (m[0] + b[0], m[1] + b[1], m[2] + b[2])), fresh, status
+            new = summed(s, d)
+            return turned(new, tidy(new.q)), fresh, status
 
-        return BoundStep(start, step, self.memory, *costs)
+        return step
 
     def _bound_to_carried(self, pull: Pull, scales: Scales) -> BoundStep:
         """Binds the step to a torque that carries numbers."""
@@ -362,25 +355,14 @@ class Increments(NamedTuple):
             make = form.make
             kept = packing(0, vectors, form.width, form.numbers, lanes=form.lanes or form.width)
         start, change = make(pull, scales.carried)
-        tidy, total, turned = self.tidy, form_of(count).summed, form_of(count).turned
-
-        def step(body: Inertia, p: Params, t: float, s: Any, h: float, memory: Any) -> tuple[Any, Any, int]:
-            d, fresh, status = change(body, p, t, s, h, memory)
-            new = total(s, d)
-            return turned(new, tidy(new.q)), fresh, status
-
         costs = (self.evaluations_at_start, self.evaluations_per_step)
-        return BoundStep(start, step, memory, *costs, packing=kept, carried=count)
+        return BoundStep(start, self._adding(change), memory, *costs, packing=kept, carried=count)
 
     def _bound_in_lanes(self, form: InLanes, pull: Pull, depends: Depends) -> BoundStep:
         before = LOW if self.compensated else 0
         kept = packing(before, form.vectors, form.width, form.numbers, lanes=form.lanes or form.width)
         stepper = self._replace(make=form.make, memory=kept.parts - before).bind(pull, depends)
         return stepper._replace(memory=before + form.vectors * form.width + form.numbers, packing=kept)
-
-    def composed(self, fractions: Sequence[float]) -> "ComposedStep":
-        """Returns steps of these fractions, one after the other, as one step."""
-        return ComposedStep(self, tuple(fractions))
 
 
 @lru_cache(maxsize=128)
@@ -399,15 +381,11 @@ LOW = 7
 
 def _compensated(start: Start, change: Any, count: int, *, in_halves: bool) -> tuple[Start, Any]:
     """The start and the step that carry the low halves of the state in front of the routine's memory."""
-    own = "(" + "".join(f"memory[{LOW + k}], " for k in range(count)) + ")"
-    theirs = "".join(f"fresh[{k}], " for k in range(count))
-    begin = function(
-        "begin(body, p, t, s)",
-        ["fresh = start(body, p, t, s)", f"return ({'0.0, ' * LOW}{theirs})"],
-        {"start": start},
-    )
 
-    def summed(s: State, d: State, low: Any, rest: Any) -> tuple[State, Any]:
+    def begin(body: Inertia, p: Params, t: float, s: State) -> Memory:
+        return (*(0.0,) * LOW, *start(body, p, t, s)[:count])
+
+    def added_up(s: State, d: State, low: Any, rest: Any) -> tuple[State, Any]:
         q, m, a, b = s.q, s.m, d.q, d.m
         q0, r0 = added(q[0], low[0], a[0], rest[0])
         q1, r1 = added(q[1], low[1], a[1], rest[1])
@@ -419,14 +397,16 @@ def _compensated(start: Start, change: Any, count: int, *, in_halves: bool) -> t
         k = rescaling((q0, q1, q2, q3))
         return State((k * q0, k * q1, k * q2, k * q3), (m0, m1, m2)), (k * r0, k * r1, k * r2, k * r3, l0, l1, l2)
 
-    lines = [
-        f"d, rest, fresh, status = change(body, p, t, s, memory, h, {own})"
-        if in_halves
-        else f"(d, fresh, status), rest = change(body, p, t, s, h, {own}), {(0.0,) * LOW}",
-        "new, low = summed(s, d, memory, rest)",
-        f"return new, ({''.join(f'low[{k}], ' for k in range(LOW))}{theirs}), status",
-    ]
-    return begin, function("step(body, p, t, s, h, memory)", lines, {"change": change, "summed": summed})
+    def step(body: Inertia, p: Params, t: float, s: State, h: float, memory: Any) -> tuple[State, Any, int]:
+        own, rest = memory[LOW : LOW + count], (0.0,) * LOW
+        if in_halves:
+            d, rest, fresh, status = change(body, p, t, s, memory, h, own)
+        else:
+            d, fresh, status = change(body, p, t, s, h, own)
+        new, low = added_up(s, d, memory, rest)
+        return new, (*low, *fresh[:count]), status
+
+    return begin, step
 
 
 class KickedFreeStep(NamedTuple):
@@ -435,11 +415,6 @@ class KickedFreeStep(NamedTuple):
     drift: Scheme
     tidy: Callable[[Quat], Quat] | None = None
     """How the quaternion is normalised at the end, if the drift does not do it: the torque need not wait for it."""
-
-    @property
-    def ignores_scales(self) -> bool:
-        """Whether it is bound alike whatever the sizes of a run."""
-        return bool(getattr(self.drift, "ignores_scales", False))
 
     def bind(self, pull: Pull, depends: Depends, scales: Scales | None = None) -> BoundStep:
         """Binds the step to its torque; without a torque the step is the drift alone."""
@@ -463,10 +438,6 @@ class KickedFreeStep(NamedTuple):
             3 + base.memory, 1, 1,
         )  # fmt: skip
 
-    def composed(self, fractions: Sequence[float]) -> "ComposedStep":
-        """Returns steps of these fractions, one after the other, as one step."""
-        return ComposedStep(self, tuple(fractions))
-
 
 def _tidying(step: Any, tidy: Callable[[Quat], Quat]) -> Any:
     """The step with its quaternion normalised by `tidy`."""
@@ -483,11 +454,6 @@ class ComposedStep(NamedTuple):
 
     base: Scheme
     fractions: tuple[float, ...]
-
-    @property
-    def ignores_scales(self) -> bool:
-        """Whether it is bound alike whatever the sizes of a run."""
-        return bool(getattr(self.base, "ignores_scales", False))
 
     def composed(self, fractions: Sequence[float]) -> "ComposedStep":
         """The composition of this composition, which is again one of the base."""

@@ -9,15 +9,15 @@ A symmetric body under a torque n along its axis a is such a sphere, with the mo
 about its own axis besides: q = p Z with p' = p (0, c (m(0) + n t a)) / 2, where Z turns by (j - c) (m3 t + n t^2 / 2).
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from functools import cache
 from typing import Any, NamedTuple
 
 from polhode.kernels.algebra.quat import derivative, tidied
 from polhode.kernels.algebra.vec import combine, placed
 from polhode.kernels.status import NO_CONVERGENCE, OK
-from polhode.kernels.steps.compose import ComposedStep, nothing
-from polhode.kernels.steps.flows import free, push, turning
+from polhode.kernels.steps.compose import nothing
+from polhode.kernels.steps.flows import free, prepared, push, turning
 from polhode.kernels.types import BoundStep, Depends, Inertia, Memory, Params, Pull, Quat, Scales, State, Vec3
 
 TERMS = 19
@@ -74,16 +74,13 @@ def pushed_along(axis: int) -> Pushed:
     return pushed
 
 
+@prepared
 class ConstantTorque(NamedTuple):
     """The scheme: the exact flow under the torque at the start of a step, between half kicks by what is left of it.
 
     Of the torque on a symmetric body the flow takes the part along the axis; for other bodies, and for many at once, it
     is that of the free body. The memory is the torque at the end of the last step.
     """
-
-    def composed(self, fractions: Sequence[float]) -> ComposedStep:
-        """Returns steps of these fractions, one after the other, as one step."""
-        return ComposedStep(self, tuple(fractions))
 
     def bind(self, pull: Pull, depends: Depends, scales: Scales | None = None) -> BoundStep:
         """Binds the step to its torque, for runs of these scales."""

@@ -28,7 +28,7 @@ from polhode.kernels.codegen import function
 from polhode.kernels.gyrostat import veer
 from polhode.kernels.steps.compensated import CompensatedSplitting
 from polhode.kernels.steps.compose import Splitting, Stage, of_any_norm
-from polhode.kernels.steps.flows import KickAhead, free, kick, kick_ahead
+from polhode.kernels.steps.flows import KickAhead, free, kick, kick_ahead, prepared
 from polhode.kernels.types import BoundStep, Depends, Flow, Inertia, Params, Pull, Scales, State
 
 SPACING2 = Fraction(7, 40)
@@ -153,6 +153,7 @@ def in_parts(flows: tuple[tuple[Flow, float], ...]) -> Flow:
     return made
 
 
+@prepared
 class CorrectedSplitting(NamedTuple):
     """The scheme: leapfrog, with half a kick at either end, and the corrector of an odd order."""
 

@@ -13,11 +13,11 @@ from polhode.kernels.algebra.vec import combine, cross, dot
 from polhode.kernels.codegen import function
 from polhode.kernels.gyrostat import bodies_at, body_at, rate_of
 from polhode.kernels.ops import fma
-from polhode.kernels.states import form_of
+from polhode.kernels.states import moved, numbers_moved, numbers_scaled, paired, scaled, slope_of
 from polhode.kernels.status import OK
 from polhode.kernels.steps.compose import Make, nothing
 from polhode.kernels.steps.tableaux import GroupTableau, Number, Tableau, Turn, Turns, total
-from polhode.kernels.types import CarriedState, Inertia, Params, Pull, Start, State, Vec3
+from polhode.kernels.types import Inertia, Params, Start, State, Vec3
 
 # --- the text of a step
 
@@ -62,10 +62,9 @@ def in_space(tableau: Tableau) -> Make:
     """Returns `make(pull)` for quaternion and momentum as seven numbers; only the quaternion's direction matters."""
 
     def make(pull: Any, carried: tuple[float, ...] = ()) -> tuple[Start, Any]:
-        form = form_of(len(carried))
         lead, mix = weighted(tableau.step, "k", "moved")
         lines = [*stage_lines(tableau, first=True), f"return scaled({lead!r} * h, {mix}), memory, OK"]
-        names = {"slope": form.slope_of(pull), "moved": form.moved, "scaled": form.scaled, "OK": OK}
+        names = {"slope": slope_of(pull, carries=bool(carried)), "moved": moved, "scaled": scaled, "OK": OK}
         names |= {"bodies_at": bodies_at}
         return nothing, function("change(body, p, t, s, h, memory)", lines, names)
 
@@ -101,46 +100,28 @@ def rotation_vector(turn: Turn) -> str:
     return text
 
 
-def numbers_moved(count: int) -> Any:
-    """Returns `further(z, h, d)`, which is z + h d for tuples of this length."""
-    items = "".join(f"fma(h, d[{i}], z[{i}]), " for i in range(count))
-    return function("further(z, h, d)", [f"return ({items})"], {"fma": fma})
-
-
-def numbers_stretched(count: int) -> Any:
-    """Returns `longer(h, d)`, which is h d for tuples of this length."""
-    return function("longer(h, d)", [f"return ({''.join(f'h * d[{i}], ' for i in range(count))})"], {})
-
-
 def on_group(tableau: GroupTableau) -> Make:
     """Returns `make(pull)`: rotations move the attitude; the same weights move the body momentum as three numbers."""
 
     def make(pull: Any, carried: tuple[float, ...] = ()) -> tuple[Start, Any]:
-        count = len(carried)
-        slope = _rates_of_carried(pull) if carried else _rates_of(pull)
-        names: dict[str, Any] = _GROUP_NAMES | {"slope": slope}
-        if carried:
-            names |= {"further": numbers_moved(count), "longer": numbers_stretched(count)}
-        else:
-            names.pop("CarriedState")
-        return nothing, function("change(body, p, t, s, h, memory)", _group_lines(tableau, carries=count > 0), names)
+        names = _GROUP_NAMES | {"slope": _rates_of(pull, carries=bool(carried))}
+        return nothing, function("change(body, p, t, s, h, memory)", _group_lines(tableau), names)
 
     return make
 
 
 _GROUP_NAMES: dict[str, Any] = {
-    "State": State, "CarriedState": CarriedState, "OK": OK, "advanced": advanced, "bodies_at": bodies_at,
-    "combine": combine, "cross": cross, "exponential": exponential,
-    "change_of_attitude": change_of_attitude, "followed": followed, "stretched": stretched,
+    "State": State, "OK": OK, "advanced": advanced, "bodies_at": bodies_at, "combine": combine, "cross": cross,
+    "exponential": exponential, "change_of_attitude": change_of_attitude, "followed": followed, "stretched": stretched,
+    "numbers_moved": numbers_moved, "numbers_scaled": numbers_scaled,
 }  # fmt: skip
 
 
-def _group_lines(tableau: GroupTableau, *, carries: bool) -> list[str]:
+def _group_lines(tableau: GroupTableau) -> list[str]:
     """Writes the lines of an increment on the group."""
     known: dict[Turn, str] = {}
-    state, more = ("CarriedState", ", z{0}") if carries else ("State", "")
     line, bodies = body_lines([total(turns) for turns in tableau.stages])
-    lines = [line, f"w0, n0{more.format(0)} = slope({bodies[0]}, p, t, s)"]
+    lines = [line, f"w0, n0, z0 = slope({bodies[0]}, p, t, s)"]
 
     def rotation(turns: Turns) -> str:
         """Writes a product of exponentials; each exponential is computed once."""
@@ -153,42 +134,29 @@ def _group_lines(tableau: GroupTableau, *, carries: bool) -> list[str]:
             text = f"followed({text}, {known[turn]})"
         return text
 
-    def numbers(row: Sequence[Number], form: str) -> str:
-        """Writes the carried numbers that belong to this row of weights; nothing if there are none."""
-        lead, mix = weighted(row, "z", "further")
-        return f", {form.format(lead=lead, mix=mix)}" if carries else ""
-
     for i, turns in enumerate(tableau.stages[1:], 1):
         row = total(turns)
         lead, mix = weighted(row, "n", "combine")
         lines.append(f"r = {rotation(turns)}")
-        z = numbers(row, "further(s.z, {lead!r} * h, {mix})")
-        lines.append(f"y = {state}(advanced(s.q, r[0], r[1]), combine(s.m, {lead!r} * h, {mix}){z})")
-        lines.append(f"w{i}, n{i}{more.format(i)} = slope({bodies[i]}, p, {time_of(row)}, y)")
+        numbers = f"numbers_moved(s.z, {lead!r} * h, {weighted(row, 'z', 'numbers_moved')[1]})"
+        lines.append(f"y = State(advanced(s.q, r[0], r[1]), combine(s.m, {lead!r} * h, {mix}), {numbers})")
+        lines.append(f"w{i}, n{i}, z{i} = slope({bodies[i]}, p, {time_of(row)}, y)")
     row = total(tableau.step)
     lead, mix = weighted(row, "n", "combine")
     lines.append(f"r = {rotation(tableau.step)}")
-    z = numbers(row, "longer({lead!r} * h, {mix})")
-    change = f"{state}(change_of_attitude(s.q, r[0], r[1]), stretched({lead!r} * h, {mix}){z})"
+    numbers = f"numbers_scaled({lead!r} * h, {weighted(row, 'z', 'numbers_moved')[1]})"
+    change = f"State(change_of_attitude(s.q, r[0], r[1]), stretched({lead!r} * h, {mix}), {numbers})"
     return [*lines, f"return {change}, memory, OK"]
 
 
-def _rates_of(pull: Pull) -> Any:
-    def slope(body: Inertia, p: Params, t: float, s: State) -> tuple[Vec3, Vec3]:
-        """The rate, and the time derivative of the momentum."""
-        now = body_at(body, p, t)
-        w = rate_of(now, s.m)
-        return w, combine(cross(s.m, w), 1.0, pull(now, p, t, s))
+def _rates_of(pull: Any, *, carries: bool) -> Any:
+    both = paired(pull, carries=carries)
 
-    return slope
-
-
-def _rates_of_carried(pull: Any) -> Any:
-    def slope(body: Inertia, p: Params, t: float, s: CarriedState) -> tuple[Vec3, Vec3, Any]:
+    def slope(body: Inertia, p: Params, t: float, s: State) -> tuple[Vec3, Vec3, tuple[float, ...]]:
         """The rate, and the time derivatives of the momentum and of the carried numbers."""
         now = body_at(body, p, t)
         w = rate_of(now, s.m)
-        n, dz = pull(now, p, t, s)
+        n, dz = both(now, p, t, s)
         return w, combine(cross(s.m, w), 1.0, n), dz
 
     return slope

@@ -11,7 +11,7 @@ all end together. Their layout and their weights are data.
 from collections.abc import Callable, Sequence
 from fractions import Fraction
 from math import prod, sqrt
-from typing import Any, NamedTuple, NoReturn
+from typing import Any, NamedTuple
 
 from polhode.kernels.algebra.quat import norm2, tidied
 from polhode.kernels.algebra.vec import dot, times
@@ -263,16 +263,6 @@ class Extrapolated(NamedTuple):
     """Whether symmetric bodies are seen from a frame that does not spin (`kernels/steps/despun.py`)."""
 
     @property
-    def takes_state(self) -> bool:
-        """Whether a torque may carry numbers of its own along."""
-        return False
-
-    @property
-    def ignores_scales(self) -> bool:
-        """Whether it is bound alike whatever the sizes of a run."""
-        return True
-
-    @property
     def in_lanes(self) -> tuple[str, ...]:
         """The forms that compute the points of a step together."""
         return ("sequences in lanes",)
@@ -335,10 +325,6 @@ class Extrapolated(NamedTuple):
             return State((a, b, c, d), (one(m[0], 0), one(m[1], 0), one(m[2], 0)))
 
         return BoundStep(begin, step, 5, 0, None, exactly, again, limited=True)
-
-    def composed(self, fractions: Sequence[float]) -> NoReturn:
-        """Raises an error: the step is not symmetric."""
-        raise ValueError("a method with variable steps cannot be composed")
 
 
 _wide = function(

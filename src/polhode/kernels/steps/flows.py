@@ -12,12 +12,12 @@ from polhode.kernels.algebra.quat import advanced, conjugate, multiply, slight_t
 from polhode.kernels.algebra.trig import sine_versine_of_step
 from polhode.kernels.algebra.vec import combine, placed, times
 from polhode.kernels.callback_torques import apart
-from polhode.kernels.codegen import function
 from polhode.kernels.free.closed_form import leap
 from polhode.kernels.free.exact_flow import NOTHING_MOVES, Resolution, cuts, excess, finest, increment, needed
 from polhode.kernels.gyrostat import body_at, rate_of
-from polhode.kernels.ops import derivatives, fma, from_lanes, internal, lane, triple, where
-from polhode.kernels.types import CarriedState, Flow, Inertia, Params, Pull, Quat, Scales, State, UserTorque, Vec3
+from polhode.kernels.ops import derivatives, fma, internal, lane, triple, where
+from polhode.kernels.states import from_each, in_lane
+from polhode.kernels.types import Flow, Inertia, Params, Pull, Scales, State, UserTorque, Vec3
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -45,12 +45,11 @@ def principal_torque(
     """
     if hasattr(torque, "__pull__"):  # a torque with columns, whose numbers are those of the principal axes
         return torque.__pull__(tilted=tilted, windowed=windowed)  # type: ignore[no-any-return]
-    if carried:
-        made: Pull = _with_derivatives(torque, tilted, windowed, carried)
-        return made
-    seen: Callable[..., Vec3] = apart(torque, together=together)
+    # Each is what the program refers to: one that calls a torque by its address must not have the torque as well.
+    inside: Any = torque if carried else None
+    seen: Any = None if carried else apart(torque, together=together)
 
-    def pull(body: Inertia, p: Params, t: float, s: State) -> Vec3:
+    def pull(body: Inertia, p: Params, t: float, s: State) -> Any:
         w = rate_of(body_at(body, p, t), s.m)
         q = s.q
         if windowed:
@@ -58,106 +57,46 @@ def principal_torque(
         if tilted:
             q = multiply(s.q, conjugate(p.axes))
             w = to_space(p.axes, w)
-            return to_space(conjugate(p.axes), seen(t, q, w, p.values))
-        return seen(t, q, w, p.values)
+        if carried:
+            both = inside(t, q, w, p.values, s.z)
+            n = to_space(conjugate(p.axes), triple(both[0])) if tilted else triple(both[0])
+            return n, derivatives(both[1], carried)
+        return to_space(conjugate(p.axes), seen(t, q, w, p.values)) if tilted else seen(t, q, w, p.values)
 
     return pull
-
-
-def _with_derivatives(torque: UserTorque, tilted: bool, windowed: bool, carried: int) -> Any:
-    """A torque that carries numbers in the form that methods call: it returns the derivatives as well."""
-
-    def pull(body: Inertia, p: Params, t: float, s: CarriedState) -> tuple[Vec3, tuple[float, ...]]:
-        w = rate_of(body_at(body, p, t), s.m)
-        q = s.q
-        if windowed:
-            t = min(max(t, p.window[0]), p.window[1])
-        if tilted:
-            q = multiply(s.q, conjugate(p.axes))
-            w = to_space(p.axes, w)
-            both = torque(t, q, w, p.values, s.z)
-            return to_space(conjugate(p.axes), triple(both[0])), derivatives(both[1], carried)
-        both = torque(t, q, w, p.values, s.z)
-        return triple(both[0]), derivatives(both[1], carried)
-
-    return pull
-
-
-_LANES = {"from_lanes": from_lanes}
-
-
-def _packed(lanes: int) -> str:
-    """Writes the torques n0, n1, ... of all lanes as one value."""
-    parts = (", ".join(f"n{i}[{k}]" for i in range(lanes)) for k in range(3))
-    return f"({', '.join(f'from_lanes(({part},))' for part in parts)})"
-
-
-def _packed_derivatives(lanes: int, carried: int) -> str:
-    """Writes the derivatives d0, d1, ... of all lanes as one value."""
-    parts = (", ".join(f"d{i}[{k}]" for i in range(lanes)) for k in range(carried))
-    return f"({''.join(f'from_lanes(({part},)), ' for part in parts)})"
-
-
-def _carried_in(lane_of: str, carried: int) -> str:
-    """Writes the carried numbers of one lane."""
-    return f"({''.join(f'lane({lane_of}[{k}], i), ' for k in range(carried))})"
 
 
 def lane_by_lane(torque: UserTorque, lanes: int, carried: int = 0) -> UserTorque:
     """The torque of several bodies at once, computed body by body: for torques that cannot be vectorised."""
-    if carried:
-        names = {"torque": torque, "triple": triple, "derivatives": derivatives, "lane": lane}
-        alone = function(
-            "alone(t, q, w, p, z, i)",
-            [
-                "attitude = (lane(q[0], i), lane(q[1], i), lane(q[2], i), lane(q[3], i))",
-                "rate = (lane(w[0], i), lane(w[1], i), lane(w[2], i))",
-                f"both = torque(t, attitude, rate, p[i], {_carried_in('z', carried)})",
-                f"return triple(both[0]), derivatives(both[1], {carried})",
-            ],
-            names,
-        )
-        calls = [f"n{i}, d{i} = alone(t, q, w, p, z, {i})" for i in range(lanes)]
-        last = f"return {_packed(lanes)}, {_packed_derivatives(lanes, carried)}"
-        together: UserTorque = function("each(t, q, w, p, z)", [*calls, last], {"alone": alone, **_LANES})
-        return together
+    seen: Callable[..., Vec3] = torque if carried else apart(torque)
 
-    seen: Callable[..., Vec3] = apart(torque)
+    def each(t: float, q: Any, w: Any, p: Any) -> Any:
+        return from_each([seen(t, in_lane(q, i), in_lane(w, i), p[i]) for i in range(lanes)], 3)
 
-    def one(t: float, q: Quat, w: Vec3, p: Any, i: int) -> Vec3:
-        attitude = (lane(q[0], i), lane(q[1], i), lane(q[2], i), lane(q[3], i))
-        return seen(t, attitude, (lane(w[0], i), lane(w[1], i), lane(w[2], i)), p[i])
+    def each_with_numbers(t: float, q: Any, w: Any, p: Any, z: Any) -> Any:
+        found = [torque(t, in_lane(q, i), in_lane(w, i), p[i], in_lane(z, i)) for i in range(lanes)]
+        derived = [derivatives(x[1], carried) for x in found]
+        return from_each([triple(x[0]) for x in found], 3), from_each(derived, carried)
 
-    calls = [f"n{i} = one(t, q, w, p, {i})" for i in range(lanes)]
-    each: UserTorque = function("each(t, q, w, p)", [*calls, f"return {_packed(lanes)}"], {"one": one, **_LANES})
-    each.__together__ = True  # type: ignore[attr-defined]
-    return each
+    if not carried:
+        each.__together__ = True  # type: ignore[attr-defined]
+    return each_with_numbers if carried else each
 
 
 def pull_lane_by_lane(pull: Pull, lanes: int, carried: int = 0) -> Pull:
     """The torque at several states of one body, computed state by state."""
-    if carried:
-        alone = function(
-            "alone(body, p, t, s, i)",
-            [
-                "q = (lane(s.q[0], i), lane(s.q[1], i), lane(s.q[2], i), lane(s.q[3], i))",
-                "m = (lane(s.m[0], i), lane(s.m[1], i), lane(s.m[2], i))",
-                f"return pull(body, p, lane(t, i), CarriedState(q, m, {_carried_in('s.z', carried)}))",
-            ],
-            {"pull": pull, "lane": lane, "CarriedState": CarriedState},
-        )
-        calls = [f"n{i}, d{i} = alone(body, p, t, s, {i})" for i in range(lanes)]
-        last = f"return {_packed(lanes)}, {_packed_derivatives(lanes, carried)}"
-        together: Pull = function("each(body, p, t, s)", [*calls, last], {"alone": alone, **_LANES})
-        return together
 
-    def one(body: Inertia, p: Params, t: float, s: State, i: int) -> Vec3:
-        q = (lane(s.q[0], i), lane(s.q[1], i), lane(s.q[2], i), lane(s.q[3], i))
-        return pull(body, p, lane(t, i), State(q, (lane(s.m[0], i), lane(s.m[1], i), lane(s.m[2], i))))
+    def each(body: Inertia, p: Params, t: float, s: State) -> Any:
+        found: Any = [
+            pull(body, p, lane(t, i), State(in_lane(s.q, i), in_lane(s.m, i), in_lane(s.z, i)))  # type: ignore[arg-type]
+            for i in range(lanes)
+        ]
+        if carried:
+            return from_each([x[0] for x in found], 3), from_each([x[1] for x in found], carried)
+        return from_each(found, 3)
 
-    calls = [f"n{i} = one(body, p, t, s, {i})" for i in range(lanes)]
-    each: Pull = function("each(body, p, t, s)", [*calls, f"return {_packed(lanes)}"], {"one": one, **_LANES})
-    each.__together__ = True  # type: ignore[attr-defined]
+    if not carried:
+        each.__together__ = True  # type: ignore[attr-defined]
     return each
 
 

@@ -23,12 +23,12 @@ from polhode.kernels.algebra.vec import combine, cross, dot, times
 from polhode.kernels.codegen import function
 from polhode.kernels.gyrostat import body_at
 from polhode.kernels.ops import across, exchanged, fma, from_lanes, halves, internal, is_gyrostat, joined, lane
-from polhode.kernels.states import form_of, sizes_of
+from polhode.kernels.states import paired, sizes_of, slope_of
 from polhode.kernels.status import NO_CONVERGENCE, OK, UNSOUND
 from polhode.kernels.steps.coefficients import legendre_point
 from polhode.kernels.steps.compose import Increments, InLanes, Make
 from polhode.kernels.steps.flows import pull_lane_by_lane
-from polhode.kernels.types import CarriedState, Inertia, Params, Pull, Start, State, Vec3
+from polhode.kernels.types import Inertia, Params, Pull, Start, State, Vec3
 
 MOST_ITERATIONS = 60
 """Iterations before a step counts as failed; a step a third shorter converges in less time."""
@@ -207,12 +207,7 @@ def values(carried: int) -> list[str]:
 def _state_text(items: Sequence[str]) -> str:
     """Writes a state of these numbers."""
     q, m, z = ", ".join(items[:4]), ", ".join(items[4 : len(STATE)]), "".join(f"{x}, " for x in items[len(STATE) :])
-    return f"CarriedState(({q}), ({m}), ({z}))" if z else f"State(({q}), ({m}))"
-
-
-def _kind(carried: int) -> dict[str, Any]:
-    """The class of states, by its name."""
-    return {"CarriedState": CarriedState} if carried else {"State": State}
+    return f"State(({q}), ({m}), ({z}))"
 
 
 ROWS = "bgnvxyz"
@@ -279,7 +274,7 @@ def one_by_one(c: Collocation, *, compensated: bool, changing: bool = False) -> 
         parts = [", ".join(f"n{i}[{k}]" for i in range(count)) for k in range(3)]
         parts += [", ".join(f"d{i}[{k}]" for i in range(count)) for k in range(carried)]
         lines.append(f"return {', '.join(f'({part})' for part in parts)}")
-        return function(f"torque(body, p, t, h, {', '.join(values(carried))})", lines, {"pull": pull, **_kind(carried)})
+        return function(f"torque(body, p, t, h, {', '.join(values(carried))})", lines, {"pull": pull, "State": State})
 
     def kept(a: int) -> str:
         return f"({', '.join(f'memory[{a * count + i}]' for i in range(count))})"
@@ -350,9 +345,7 @@ def together(c: Collocation, *, compensated: bool, torque_too: bool = True) -> D
             parts = [f"n[{k}]" for k in range(3)] + [f"d[{k}]" for k in range(carried)]
             lines = [f"n, d = {lines[0].removeprefix('return ')}", f"return {', '.join(parts)}"]
         here = pull if torque_too else pull_lane_by_lane(pull, count, carried)
-        return function(
-            f"torque(body, p, t, h, {', '.join(rows)})", lines, {"pull": here, **_kind(carried), **names}
-        )  # fmt: skip
+        return function(f"torque(body, p, t, h, {', '.join(rows)})", lines, {"pull": here, "State": State, **names})
 
     def same(number: str) -> str:
         return f"from_lanes(({', '.join([number] * count)},))"
@@ -449,7 +442,7 @@ def collocated(dialect: Dialect, *, compensated: bool, changing: bool = False) -
     def make(pull: Pull, carried: tuple[float, ...] = ()) -> tuple[Start, Any]:
         count = len(carried)
         begin, head, lines, names = _collocation_text(dialect, compensated, count, changing=changing)
-        slope = form_of(count).slope_of(pull)
+        slope = slope_of(pull, carries=count > 0)
         start: Start = function("start(body, p, t, s)", begin, {"slope": slope, "from_lanes": from_lanes})
         if count:
             names |= {"units": sizes_of(carried).units, "larger": larger}
@@ -505,7 +498,7 @@ def _collocation_text(
     rest = "rest, " if compensated else ""
     lines += [f"return {_state_text([f'd{a}' for a in parts])}, {rest}keep, status"]
     names = names_of(dialect, compensated=compensated) | {
-        **_kind(carried), "internal": internal, "ahead": dialect.ahead, "completed": dialect.completed,
+        "State": State, "internal": internal, "ahead": dialect.ahead, "completed": dialect.completed,
         "increment": dialect.increment, "NORM_TOLERANCE": NORM_TOLERANCE, "COMPLETED": COMPLETED,
     }  # fmt: skip
     names |= {"across": across, "body_at": body_at} if changing else {}
@@ -518,19 +511,15 @@ def _collocation_text(
 def veering(pull: Any, carries: bool) -> Any:
     """The torque with what a rotor adds to Euler's equation for the whole momentum: I^-1 g x m."""
 
-    def torque(body: Inertia, p: Params, t: float, s: State) -> Vec3:
-        n: Vec3 = pull(body, p, t, s)
+    both = paired(pull, carries=carries)
+
+    def torque(body: Inertia, p: Params, t: float, s: State) -> Any:
+        n, dz = both(body, p, t, s)
         if is_gyrostat(body):
             n = combine(n, 1.0, cross(times(internal(body), body.inverse), s.m))
-        return n
+        return (n, dz) if carries else n
 
-    def torque_and_derivatives(body: Inertia, p: Params, t: float, s: CarriedState) -> tuple[Vec3, tuple[float, ...]]:
-        n, dz = pull(body, p, t, s)
-        if is_gyrostat(body):
-            n = combine(n, 1.0, cross(times(internal(body), body.inverse), s.m))
-        return n, dz
-
-    return torque_and_derivatives if carries else torque
+    return torque
 
 
 def torque_of(dialect: Dialect, name: str, carried: int = 0) -> str:

@@ -7,9 +7,9 @@ Newton iterations with a matrix of derivatives by differences; the linear equati
 complex ones of the size of the state. [hairer1996, sec. IV.8; hairer1999]
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from math import cos, sin, sqrt
-from typing import Any, NamedTuple, NoReturn
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -20,10 +20,11 @@ from polhode.kernels.algebra.vec import combine, cross, dot
 from polhode.kernels.codegen import function, tuple_of, writer_of
 from polhode.kernels.gyrostat import body_at, rate_of
 from polhode.kernels.ops import apart, scratch
-from polhode.kernels.states import sizes_of
+from polhode.kernels.states import paired, sizes_of
 from polhode.kernels.status import NO_CONVERGENCE, OK, STALLED
+from polhode.kernels.steps.compose import nothing_of
 from polhode.kernels.steps.radau_tableau import radau_tableau
-from polhode.kernels.types import BoundStep, CarriedState, Depends, Inertia, Params, Pull, Quat, Scales, State
+from polhode.kernels.types import BoundStep, Depends, Inertia, Params, Pull, Quat, Scales, State
 
 UNKNOWNS = 6
 """The numbers of a state: rotation vector and momentum."""
@@ -101,11 +102,6 @@ class Radau(NamedTuple):
         """Whether a torque may carry numbers of its own along."""
         return True
 
-    @property
-    def ignores_scales(self) -> bool:
-        """Whether it is bound alike whatever the sizes of a run."""
-        return True
-
     def bind(self, pull: Pull, depends: Depends, scales: Scales | None = None) -> BoundStep:
         """Binds the step to its torque.
 
@@ -119,9 +115,6 @@ class Radau(NamedTuple):
         go = steps_of(pull, carried, s)
         first = 5 + c
         length = first + n * n + s * n + 1
-        zeros = ", ".join(["0.0"] * (length - 5))
-        sizes = "".join(f"memory[{3 + i}], " for i in range(c))
-        kept = "".join(f"memory[{k}], " for k in range(first, length - 1))
 
         def step(body: Inertia, p: Params, t: float, y: State, h: float, memory: Any) -> tuple[State, Any, int]:
             return go(body, p, t, y, h, memory, 1.0)
@@ -129,15 +122,10 @@ class Radau(NamedTuple):
         def exactly(body: Inertia, p: Params, t: float, y: State, h: float, memory: Any) -> tuple[State, Any, int]:
             return go(body, p, t, y, h, memory, 0.0)
 
-        start = function("start(body, p, t, s)", [f"return (0.0, 0.0, 0.0, 0.0, 0.0, {zeros})"], {})
-        again = function(
-            "again(body, p, t, s, memory)", [f"return (0.0, memory[1], memory[2], {sizes}0.0, 0.0, {kept}0.0)"], {}
-        )
-        return BoundStep(start, step, length, 0, None, exactly, again, limited=True, carried=c)
+        def again(body: Inertia, p: Params, t: float, y: State, memory: Any) -> Any:
+            return (0.0, memory[1], memory[2], *memory[3 : first - 2], 0.0, 0.0, *memory[first : length - 1], 0.0)
 
-    def composed(self, fractions: Sequence[float]) -> NoReturn:
-        """Raises an error: the step is not symmetric."""
-        raise ValueError("a method with variable steps cannot be composed")
+        return BoundStep(nothing_of(length), step, length, 0, None, exactly, again, limited=True, carried=c)
 
 
 def estimate_tolerance(rtol: float, nodes: int) -> float:
@@ -153,32 +141,14 @@ def slope_of(pull: Any, carried: int) -> Callable[[Inertia, Params, float, Quat,
 
     The rotation vector begins at the attitude q.
     """
-    if carried:
-        return _slope_with_state(pull, carried)
+    both, load, store = paired(pull, carries=carried > 0), tuple_of(carried), writer_of(carried)
 
     def slope(body: Inertia, p: Params, t: float, q: Quat, x: Any, at: int, to: int) -> None:
         r, m = (x[at], x[at + 1], x[at + 2]), (x[at + 3], x[at + 4], x[at + 5])
         now = body_at(body, p, t)
         w = rate_of(now, m)
         e, u = exponential(r)
-        n = combine(cross(m, w), 1.0, pull(now, p, t, State(advanced(q, e, u), m)))
-        turned = cross(r, w)
-        d = combine(combine(w, 0.5, turned), bracket_weight(dot(r, r)), cross(r, turned))
-        x[to], x[to + 1], x[to + 2] = d[0], d[1], d[2]
-        x[to + 3], x[to + 4], x[to + 5] = n[0], n[1], n[2]
-
-    return slope
-
-
-def _slope_with_state(pull: Any, carried: int) -> Callable[[Inertia, Params, float, Quat, Any, int, int], None]:
-    load, store = tuple_of(carried), writer_of(carried)
-
-    def slope(body: Inertia, p: Params, t: float, q: Quat, x: Any, at: int, to: int) -> None:
-        r, m = (x[at], x[at + 1], x[at + 2]), (x[at + 3], x[at + 4], x[at + 5])
-        now = body_at(body, p, t)
-        w = rate_of(now, m)
-        e, u = exponential(r)
-        torque, dz = pull(now, p, t, CarriedState(advanced(q, e, u), m, load(x, at + UNKNOWNS)))
+        torque, dz = both(now, p, t, State(advanced(q, e, u), m, load(x, at + UNKNOWNS)))
         n = combine(cross(m, w), 1.0, torque)
         turned = cross(r, w)
         d = combine(combine(w, 0.5, turned), bracket_weight(dot(r, r)), cross(r, turned))
@@ -187,43 +157,6 @@ def _slope_with_state(pull: Any, carried: int) -> Callable[[Inertia, Params, flo
         store(x, to + UNKNOWNS, dz)
 
     return slope
-
-
-def _numbers(carried: tuple[float, ...], at: "ScratchLayout") -> tuple[Any, Any, Any, Any]:
-    """What a step does with carried numbers besides solving for them; without any, it does nothing.
-
-    `put_start(x, k, y)` writes those of a state to x[k]; `set_units(x, k, y, v)` finds the sizes to which errors are
-    relative, from the largest so far and from the changes at x[k], if k is not negative; `error_of_numbers(x, k)` is
-    the square of the largest of the numbers at x[k], relative to these; `finished(x, k, q, m, y)` is the state at the
-    end of a step, with changes at x[k].
-    """
-    places, units = range(len(carried)), sizes_of(carried).units
-    if not carried:
-        nothing = function("nothing(x, k, y)", ["pass"], {})
-        no_units = function("no_units(x, k, y, v)", ["pass"], {})
-        no_error = function("no_error(x, k)", ["return 0.0"], {})
-        plain = function("plain(x, k, q, m, y)", ["return State(q, m)"], {"State": State})
-        return nothing, no_units, no_error, plain
-    put_start = function("put_start(x, k, y)", [f"x[k + {i}] = y.z[{i}]" for i in places], {})
-    ends = "".join(f"max(v[{i}], abs(y.z[{i}] + x[k + {i}])), " for i in places)
-    set_units = function(
-        "set_units(x, k, y, v)",
-        [
-            "if k < 0:",
-            "    u = units(v)",
-            "else:",
-            f"    u = units(({ends}))",
-            *(f"x[{at.units + i}] = u[{i}]" for i in places),
-        ],
-        {"units": units},
-    )
-    ratios = ", ".join(f"abs(x[k + {i}]) / max(x[{at.units + i}], 1e-150)" for i in places)
-    error = function("error_of_numbers(x, k)", [f"most = max({ratios}, 0.0)", "return most * most"], {})
-    numbers = "".join(f"y.z[{i}] + x[k + {i}], " for i in places)
-    finished = function(
-        "finished(x, k, q, m, y)", [f"return CarriedState(q, m, ({numbers}))"], {"CarriedState": CarriedState}
-    )
-    return put_start, set_units, error, finished
 
 
 def bracket_weight(square: float) -> float:
@@ -248,11 +181,7 @@ def steps_of(pull: Pull, carried: tuple[float, ...], s: int) -> Go:
     n = UNKNOWNS + count
     tableau, at = radau_tableau(s), ScratchLayout.of(n, s)
     slope, pairs = slope_of(pull, count), s // 2
-    sizes_in, sizes_with, put_start, set_units, error_of_numbers, finished = (
-        sizes.of,
-        sizes.grown,
-        *_numbers(carried, at),
-    )
+    read, write = tuple_of(count), writer_of(count)
     nodes, forth, back = np.array(tableau.nodes), np.array(tableau.forth), np.array(tableau.back)
     weights, points, bary = np.array(tableau.error), np.array([0.0, *tableau.nodes]), np.array(tableau.barycentric)
     eigen = np.array([tableau.real, 0.0, *(part for pair in tableau.pairs for part in pair)])
@@ -261,8 +190,22 @@ def steps_of(pull: Pull, carried: tuple[float, ...], s: int) -> Go:
     shown = range(5 + count, 5 + count + n * n + s * n)
     places = [*range(at.matrix, at.matrix + n * n), *range(at.before, at.before + s * n)]
     load = function("load(x, v)", [f"x[{i}] = v[{k}]" for i, k in zip(places, shown, strict=True)], {})
-    kept = "".join(f"x[{i}], " for i in [*places[: n * n], *range(at.values, at.values + s * n)])
-    keep = function("keep(x, a, b, c, v, d, e, spent)", [f"return (a, b, c, {sizes.text}d, e, {kept}spent)"], {})
+    kept = (*places[: n * n], *range(at.values, at.values + s * n))
+
+    def keep(x: Any) -> Any:
+        """The derivatives and the values at the nodes, as the memory has them."""
+        return tuple(x[i] for i in kept)
+
+    def set_units(x: Any, k: int, y: State, v: Any) -> None:
+        """Finds the sizes to which errors of carried numbers are relative, with the changes at x[k]."""
+        z = read(x, k)
+        write(x, at.units, sizes.units(tuple(max(v[i], abs(y.z[i] + z[i])) for i in range(count))))
+
+    def error_of_numbers(x: Any, k: int) -> float:
+        """The square of the largest of the numbers at x[k], relative to these sizes."""
+        z, u = read(x, k), read(x, at.units)
+        most = max(*(abs(z[i]) / max(u[i], 1e-150) for i in range(count)), 0.0, 0.0)
+        return most * most
 
     def differentiate(body: Inertia, p: Params, t: float, y: State, h: float, x: Any, all_of_them: bool) -> None:
         """Computes the slope at the start, and the derivatives of the slope if they are wanted."""
@@ -273,7 +216,7 @@ def steps_of(pull: Pull, carried: tuple[float, ...], s: int) -> Go:
         for k in range(n + 1 if all_of_them else 1):
             for i in range(3):
                 x[at.point + i], x[at.point + 3 + i] = 0.0, y.m[i]
-            put_start(x, at.point + UNKNOWNS, y)
+            write(x, at.point + UNKNOWNS, y.z)
             change = 0.0
             if k > 0:
                 value = x[at.point + k - 1]
@@ -353,7 +296,7 @@ def steps_of(pull: Pull, carried: tuple[float, ...], s: int) -> Go:
                 for c in range(3):
                     x[at.point + c] = x[at.values + n * i + c]
                     x[at.point + 3 + c] = y.m[c] + x[at.values + n * i + 3 + c]
-                put_start(x, at.point + UNKNOWNS, y)
+                write(x, at.point + UNKNOWNS, y.z)
                 for c in range(UNKNOWNS, n):
                     x[at.point + c] += x[at.values + n * i + c]
                 slope(body, p, t + nodes[i] * h, y.q, x, at.point, at.slopes + n * i)
@@ -434,7 +377,7 @@ def steps_of(pull: Pull, carried: tuple[float, ...], s: int) -> Go:
             for c in range(3):
                 x[at.point + c] = x[at.right + c]
                 x[at.point + 3 + c] = y.m[c] + x[at.right + 3 + c]
-            put_start(x, at.point + UNKNOWNS, y)
+            write(x, at.point + UNKNOWNS, y.z)
             for c in range(UNKNOWNS, n):
                 x[at.point + c] += x[at.right + c]
             slope(body, p, t, y.q, x, at.point, at.slopes)
@@ -449,8 +392,8 @@ def steps_of(pull: Pull, carried: tuple[float, ...], s: int) -> Go:
         load(x, memory)
         rest, spent = h, memory[-1]
         scale, before, has_matrix = max(memory[2], sqrt(dot(y.m, y.m))), memory[0], memory[4 + count] == 1.0
-        largest = sizes_with(sizes_in(memory), y)
-        set_units(x, -1, y, largest)
+        largest = sizes.grown(sizes.of(memory), y)
+        write(x, at.units, sizes.units(largest))
         enough = max(1e-14 / p.tuning[0], min(ITERATION_SHARE, p.tuning[0] ** ((s - 1.0) / (s + 1.0))))
         length = h if chooses == 0.0 or memory[1] == 0.0 or abs(memory[1]) > abs(h) else memory[1]
         error, last_error = 0.0, memory[3 + count]
@@ -503,19 +446,21 @@ def steps_of(pull: Pull, carried: tuple[float, ...], s: int) -> Go:
                 factor = max(SHRINK, min(factor, 1.0 if rejected else GROW))
             following = factor_of(length, factor if chooses == 1.0 else 1.0, memory[1])
             e, u = exponential(r)
-            y = finished(x, end + UNKNOWNS, normalised(advanced(y.q, e, u)), m, y)
+            z = read(x, end + UNKNOWNS)
+            y = State(normalised(advanced(y.q, e, u)), m, tuple(y.z[i] + z[i] for i in range(count)))
             flag = 1.0 if rate <= OLD_MATRIX else 0.0
             if chooses == 1.0:
-                return y, keep(x, length, following, scale, largest, max(error, 0.01), flag, spent), OK
+                return y, (length, following, scale, *largest, max(error, 0.01), flag, *keep(x), spent), OK
             rest -= length
             if abs(rest) <= 1e-15 * abs(h):
-                return y, keep(x, h, memory[1], memory[2], sizes_in(memory), memory[3 + count], 0.0, spent), OK
+                memory = (h, memory[1], memory[2], *sizes.of(memory), memory[3 + count], 0.0, *keep(x), spent)
+                return y, memory, OK
             t += length
             length = rest if abs(rest) < 2.0 * abs(length) else 2.0 * length
             has_slope = has_matrix = is_fresh = False
             before = 0.0
         status = STALLED if chooses == 1.0 else NO_CONVERGENCE
-        return y, keep(x, length, length, scale, largest, last_error, 0.0, spent), status
+        return y, (length, length, scale, *largest, last_error, 0.0, *keep(x), spent), status
 
     return go
 

@@ -50,7 +50,7 @@ from polhode.kernels.steps.flows import (
     spin3,
     symmetric,
 )
-from polhode.kernels.types import CarriedState, Flow, Inertia, Params, Quat, Scales, State, UserTorque, Vec3
+from polhode.kernels.types import Flow, Inertia, Params, Quat, Scales, State, UserTorque, Vec3
 
 Matrix = tuple[Vec3, Vec3, Vec3]
 Rows = tuple[Any, Any, Any]
@@ -412,33 +412,20 @@ def push_columns(columns: Columns) -> Any:
     return function("push(p, s, h, k)", lines, {"TangentState": TangentState, "row_of": row_of, **_ALGEBRA})
 
 
-def kick_columns(pull: Any) -> Flow:
-    """The kick with its columns."""
-    push = push_columns(pull.__columns__)
-
-    def kicked(body: Inertia, p: Params, t: float, s: Any, h: float) -> Any:
-        return push(p, s, h, pull(body, p, t, s))
-
-    return kicked
-
-
 @cache
 def spread(count: int) -> tuple[Any, Any]:
     """Returns `opened(s)` and `closed(s)`: between numbers that a state carries and columns in lanes."""
-    rows = [f"row_of(({''.join(f'z[{count * i + j}], ' for j in range(count))}))" for i in range(6)]
-    numbers = [f"lane({name}[{i}], {j})" for name in ("a", "b") for i in range(3) for j in range(count)]
-    return (
-        function(
-            "opened(s)",
-            ["z = s.z", f"return TangentState(s.q, s.m, ({', '.join(rows[:3])}), ({', '.join(rows[3:])}))"],
-            {"TangentState": TangentState, "row_of": row_of},
-        ),
-        function(
-            "closed(q, s)",
-            ["a, b = s.zeta, s.dL", f"return CarriedState(q, s.m, ({', '.join(numbers)}))"],
-            {"CarriedState": CarriedState, "lane": lane},
-        ),
-    )
+    places = tuple((i, j) for i in range(6) for j in range(count))
+
+    def opened(s: State) -> TangentState:
+        rows: Any = tuple(row_of(s.z[count * i : count * (i + 1)]) for i in range(6))
+        return TangentState(s.q, s.m, rows[:3], rows[3:])
+
+    def closed(q: Quat, s: TangentState) -> State:
+        rows: Any = (*s.zeta, *s.dL)
+        return State(q, s.m, tuple(lane(rows[i], j) for i, j in places))
+
+    return opened, closed
 
 
 @cache
@@ -500,18 +487,24 @@ _ALGEBRA: dict[str, Any] = {
 }  # fmt: skip
 
 
+ROW_BY_ROW = tuple((i, j) for i in range(3) for j in range(3))
+
+
 @cache
 def slopes_given(jacobian: Callable[..., Any], by: tuple[int, ...], *, by_rate: bool) -> UserTorque:
     """Returns the derivatives of a torque that its user gave, in the form of those that are derived from its code.
 
     The user's function returns dN by a small turn in body axes and by the rate, both as rows, and dN by each parameter.
     """
-    lines = ["g, R = jacobian(t, q, w, p), matrix_of(q)", "A = g[0]"]
-    turned = [" + ".join(f"A[{i}][{k}] * R[{j}][{k}]" for k in range(3)) for i in range(3) for j in range(3)]
-    out = turned + ([f"g[1][{i}][{j}]" for i in range(3) for j in range(3)] if by_rate else [])
-    out += [f"g[2][{k}][{i}]" for k in by for i in range(3)]
-    names = {"jacobian": jacobian, "matrix_of": matrix_of}
-    return function("slopes(t, q, w, p)", [*lines, f"return ({', '.join(out)})"], names)  # type: ignore[no-any-return]
+    places = tuple((k, i) for k in by for i in range(3))
+
+    def slopes(t: float, q: Quat, w: Vec3, p: Any) -> tuple[float, ...]:
+        g, R = jacobian(t, q, w, p), matrix_of(q)
+        turned = [g[0][i][0] * R[j][0] + g[0][i][1] * R[j][1] + g[0][i][2] * R[j][2] for i, j in ROW_BY_ROW]
+        rates = [g[1][i][j] for i, j in ROW_BY_ROW] if by_rate else []
+        return (*turned, *rates, *(g[2][k][i] for k, i in places))
+
+    return slopes
 
 
 ANGLE = 2e-3
@@ -566,12 +559,13 @@ def slopes_by_differences(torque: UserTorque, count: int, by: tuple[int, ...], *
         x[i] = p[i] + 2.0 * h
         return slope(a, b, c, seen(t, q, w, view(x, count)), h)
 
-    lines = [f"a{k} = by_turn(t, q, w, p, {k})" for k in range(3)]
-    out = [f"a{k}[{i}]" for i in range(3) for k in range(3)]
-    if by_rate:
-        lines += [f"b{k} = by_the_rate(t, q, w, p, {k})" for k in range(3)]
-        out += [f"b{k}[{i}]" for i in range(3) for k in range(3)]
-    lines += [f"c{k} = by_number(t, q, w, p, {i})" for k, i in enumerate(by)]
-    out += [f"c{k}[{i}]" for k in range(len(by)) for i in range(3)]
-    names = {"by_turn": by_turn, "by_the_rate": by_the_rate, "by_number": by_number}
-    return function("slopes(t, q, w, p)", [*lines, f"return ({', '.join(out)})"], names)  # type: ignore[no-any-return]
+    places = tuple((k, i) for k in range(len(by)) for i in range(3))
+
+    def slopes(t: float, q: Quat, w: Vec3, p: Any) -> tuple[float, ...]:
+        a = [by_turn(t, q, w, p, k) for k in range(3)]
+        b = [by_the_rate(t, q, w, p, k) for k in range(3)] if by_rate else []
+        c = [by_number(t, q, w, p, k) for k in by]
+        rates = [b[k][i] for i, k in ROW_BY_ROW] if by_rate else []
+        return (*(a[k][i] for i, k in ROW_BY_ROW), *rates, *(c[k][i] for k, i in places))
+
+    return slopes

@@ -4,16 +4,16 @@ Both are steppers with `exactly`: the first number of the memory is the length o
 evaluations of the torque.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from math import sqrt
-from typing import Any, NamedTuple, NoReturn
+from typing import Any, NamedTuple
 
 from polhode.kernels.algebra.vec import dot, times
 from polhode.kernels.codegen import function
 from polhode.kernels.gyrostat import rate_of
 from polhode.kernels.states import sizes_of
 from polhode.kernels.status import NO_CONVERGENCE, OK, STALLED
-from polhode.kernels.steps.compose import Scheme
+from polhode.kernels.steps.compose import Scheme, nothing_of
 from polhode.kernels.steps.dop853 import EVALUATIONS, pair
 from polhode.kernels.types import BoundStep, Depends, Inertia, Params, Pull, Scales, State, Vec3
 
@@ -38,11 +38,6 @@ class Adaptive(NamedTuple):
         """Whether a torque may carry numbers of its own along."""
         return True
 
-    @property
-    def ignores_scales(self) -> bool:
-        """Whether it is bound alike whatever the sizes of a run."""
-        return True
-
     def bind(self, pull: Pull, depends: Depends, scales: Scales | None = None) -> BoundStep:
         """Binds the step to its torque.
 
@@ -52,9 +47,7 @@ class Adaptive(NamedTuple):
         carried = scales.carried if scales is not None else ()
         slope, attempt = pair(pull, carried)
         of, grown, last = sizes_of(carried).of, sizes_of(carried).grown, 3 + len(carried)
-        text = sizes_of(carried).text
-        kept = function("kept(a, b, c, v, spent)", [f"return (a, b, c, {text}spent)"], {})
-        start = function("start(body, p, t, s)", [f"return (0.0, 0.0, 0.0, {sizes_of(carried).nothing}0.0)"], {})
+        start = nothing_of(last + 1)
 
         def step(body: Inertia, p: Params, t: float, s: State, h: float, memory: Any) -> tuple[State, Any, int]:
             k = slope(body, p, t, s)
@@ -73,25 +66,21 @@ class Adaptive(NamedTuple):
                     following = factor * length
                     if factor > 1.0 and abs(following) < abs(memory[1]):
                         following = memory[1]  # this step was short only because it was not allowed to be longer
-                    return new, kept(length, following, largest, sizes, spent), OK
+                    return new, (length, following, largest, *sizes, spent), OK
                 # A NaN is an error too: it fails the comparison above.
                 rejected = True
                 length = length * (max(SHRINK, SAFETY * error**-0.125) if error < 1e300 else SHRINK)
-            return s, kept(length, length, largest, sizes, spent), STALLED
+            return s, (length, length, largest, *sizes, spent), STALLED
 
         def exactly(body: Inertia, p: Params, t: float, s: State, h: float, memory: Any) -> tuple[State, Any, int]:
             sizes = of(memory)
             new, _ = attempt(body, p, t, s, h, slope(body, p, t, s), p.tuning[0], max(p.tuning[1], 0.0), sizes)
-            return new, kept(h, memory[1], memory[2], sizes, memory[last] + 1.0 + EVALUATIONS), OK
+            return new, (h, memory[1], memory[2], *sizes, memory[last] + 1.0 + EVALUATIONS), OK
 
         def again(body: Inertia, p: Params, t: float, s: State, memory: Any) -> Any:
-            return kept(0.0, memory[1], memory[2], of(memory), 0.0)
+            return (0.0, memory[1], memory[2], *of(memory), 0.0)
 
         return BoundStep(start, step, last + 1, 0, None, exactly, again, limited=True, carried=len(carried))
-
-    def composed(self, fractions: Sequence[float]) -> NoReturn:
-        """Raises an error: the step is not symmetric."""
-        raise ValueError("a method with variable steps cannot be composed")
 
 
 class Reversible(NamedTuple):
@@ -103,11 +92,6 @@ class Reversible(NamedTuple):
 
     base: Scheme
     monitor: Monitor
-
-    @property
-    def ignores_scales(self) -> bool:
-        """Whether it is bound alike whatever the sizes of a run."""
-        return bool(getattr(self.base, "ignores_scales", False))
 
     def bind(self, pull: Pull, depends: Depends, scales: Scales | None = None) -> BoundStep:
         """Binds the step to its torque.
@@ -161,10 +145,6 @@ class Reversible(NamedTuple):
             function("exactly(body, p, t, s, h, memory)", exactly, names),
             function("again(body, p, t, s, memory)", again, names),
         )  # fmt: skip
-
-    def composed(self, fractions: Sequence[float]) -> NoReturn:
-        """Raises an error: the densities belong to whole steps."""
-        raise ValueError("a method with variable steps cannot be composed: compose the method inside it")
 
 
 def frequency(body: Inertia, n: Vec3, s: State) -> float:

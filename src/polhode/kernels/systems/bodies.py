@@ -213,16 +213,6 @@ def sum_of_energies(parts: Sequence[Energy]) -> Energy:
 # --- a step as a list of operations
 
 
-def flow_of(flows: Sequence[tuple[Callable[..., Any], float]]) -> BodyFlow:
-    """Returns flows with their fractions of a drift, one after the other, as one flow of a body."""
-    kinds = list(dict.fromkeys(f for f, _ in flows))
-    lines = [f"s = flow{kinds.index(f)}(body, p, t, s, {c!r} * h)" for f, c in flows]
-    made: BodyFlow = function(
-        "drift(body, p, t, s, h)", [*lines, "return s"], {f"flow{k}": f for k, f in enumerate(kinds)}
-    )
-    return made
-
-
 def in_turn(
     flow: BodyFlow, forces: Forces, *, tilted: bool, gyrostat: bool, leaning: bool = False
 ) -> Callable[..., int]:  # fmt: skip

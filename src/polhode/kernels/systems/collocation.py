@@ -103,16 +103,12 @@ def _tuple_of_rows(head: str, rows: Sequence[str]) -> Any:
     return function(head, [f"return ({', '.join(rows)},)"], {"row_of": row_of})
 
 
-def _nodes_text() -> Any:
-    return function("node_places()", [f"return {_row(_numbers.nodes)}"], {"row_of": row_of})
-
-
 _values = [_legendre_at(2.0 * c - 1.0) for c in _numbers.nodes]
 _to_coefficients = [
     [(2 * k + 1) * _numbers.weights[j] * _values[j][k] for k in range(NODES)] for j in range(NODES)
 ]  # row j: what the slope at node j adds to each coefficient
 
-node_places = _nodes_text()
+node_places = function("node_places()", [f"return {_row(_numbers.nodes)}"], {"row_of": row_of})
 integrals = _tuple_of_rows(
     "integrals(h)", [f"h * {_row([_numbers.inside[i][j] for i in range(NODES)])}" for j in range(NODES)]
 )

@@ -326,30 +326,18 @@ def pair_energy(potential: Callable[..., Any], *, directed: bool, by_body: bool,
 
 
 @lru_cache(maxsize=64)
-def radial_by_hand(potential: Callable[..., Any], slope: Callable[..., Any], count: int) -> tuple[Any, Any]:
-    """A user's V(r, a, b), and V with a derivative that was given, as kernels."""
+def by_hand(potential: Callable[..., Any], slope: Callable[..., Any], count: int, *, directed: bool) -> tuple[Any, Any]:
+    """A user's V(r, a, b), or V(d, u, w, a, b), and V with derivatives that were given, as kernels."""
 
-    def value(r: float, p: Any, a: int, b: int) -> float:
-        return float(potential(r, view(beginning_at(p, a), count), view(beginning_at(p, b), count)))
+    def value(*given: Any) -> float:
+        p, a, b = given[-3:]
+        return float(potential(*given[:-3], view(beginning_at(p, a), count), view(beginning_at(p, b), count)))
 
-    def value_and_slope(r: float, p: Any, a: int, b: int) -> tuple[float, float]:
+    def value_and_slope(*given: Any) -> Any:
+        p, a, b = given[-3:]
         one, other = view(beginning_at(p, a), count), view(beginning_at(p, b), count)
-        return float(potential(r, one, other)), float(slope(r, one, other))
-
-    return value, value_and_slope
-
-
-@lru_cache(maxsize=64)
-def directed_by_hand(potential: Callable[..., Any], slope: Callable[..., Any], count: int) -> tuple[Any, Any]:
-    """A user's V(d, u, w, a, b), and V with derivatives that were given, as kernels."""
-
-    def value(d: Vec3, u: Vec3, w: Vec3, p: Any, a: int, b: int) -> float:
-        return float(potential(d, u, w, view(beginning_at(p, a), count), view(beginning_at(p, b), count)))
-
-    def value_and_slope(d: Vec3, u: Vec3, w: Vec3, p: Any, a: int, b: int) -> Any:
-        one, other = view(beginning_at(p, a), count), view(beginning_at(p, b), count)
-        vd, vu, vw = slope(d, u, w, one, other)
-        return float(potential(d, u, w, one, other)), triple(vd), triple(vu), triple(vw)
+        v, dv = float(potential(*given[:-3], one, other)), slope(*given[:-3], one, other)
+        return (v, triple(dv[0]), triple(dv[1]), triple(dv[2])) if directed else (v, float(dv))
 
     return value, value_and_slope
 

@@ -32,11 +32,12 @@ from polhode.kernels.compared.jacobi_momentum import (
     restarting,
 )
 from polhode.kernels.steps.compose import nothing
-from polhode.kernels.steps.flows import free
+from polhode.kernels.steps.flows import free, prepared
 from polhode.kernels.types import BoundStep, Depends, Inertia, Memory, Params, Pull, Quat, Scales, State, Vec3
 from polhode.methods._method import Keeps, Method
 
 
+@prepared
 class RestartedFlow(NamedTuple):
     """The scheme: the momentum by a route that restarts at every step, the attitude by the exact flow."""
 
@@ -57,6 +58,7 @@ class RestartedFlow(NamedTuple):
         return BoundStep(nothing, step, 0, 0, 0)
 
 
+@prepared
 class FromStart(NamedTuple):
     """The scheme: the momentum from the constants of the start, kept in the memory, the attitude by the exact flow."""
 
