@@ -114,9 +114,10 @@ def test_a_method_of_ones_own(method: str) -> None:
 
 
 def test_a_tolerance_beyond_round_off_is_refused_politely() -> None:
-    with pytest.warns(ph.ToleranceNotReached, match="was not reached: the error is estimated as") as caught:
+    with pytest.warns(ph.ToleranceNotReached, match=r"error is estimated as \S+, and that is round-off: ") as caught:
         solution = answer(1e-2, 1e-15)
     assert len(caught) == 1
+    answer(1e-2, float(str(caught[0].message).split("rtol=")[-1]))  # warnings are errors: what it advises is reached
     assert solution.error_estimate is not None
     assert 1e-15 < solution.error_estimate < 1e-12
 

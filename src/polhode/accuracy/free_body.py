@@ -85,7 +85,9 @@ def answer(problem: Problem, goal: Goal, progress: Progress | None, on_compile: 
         progress(solution.stats.steps, solution.stats.steps)
     assert solution.error_estimate is not None
     if solution.error_estimate > goal.rtol:
-        warn_not_reached(goal.rtol, solution.error_estimate, "it comes from the last digits of the numbers given")
+        remedy = f"take it, or ask for rtol={2.0 * solution.error_estimate:.0e} or more"
+        why = f"from the last digits of the numbers given; {remedy}"
+        warn_not_reached(goal.rtol, solution.error_estimate, why, about="the error of the closed form is")
     return solution
 
 

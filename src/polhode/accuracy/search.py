@@ -41,8 +41,7 @@ from polhode.accuracy.pace import DRY, MOST_DRY_STEPS, Endless, Pace, given_up
 from polhode.accuracy.pace import MOST_STEPS as MOST_VARIABLE_STEPS
 from polhode.accuracy.policy import (
     POLICY,
-    STUCK,
-    Enough,
+    STALLED,
     Floor,
     GiveUp,
     Refine,
@@ -164,8 +163,8 @@ class OneBody:
         """The last run that came to the end, whose companion may not have."""
         self.tried: tuple[float, float] | None = None
         """The steps and the estimate of the last try of the same candidate."""
-        self.ended: Refine | Enough | GiveUp = STUCK
-        """How the last search ended."""
+        self.ended: GiveUp | None = None
+        """Why the last search ended above the tolerance."""
         self.warned_of_short_steps = False
         self.failed: StepFailed | None = None
         """The failure of the last run that failed."""
@@ -195,7 +194,7 @@ class OneBody:
             floor = Floor(self.floor + rounding, self.floor, self.round_off)
             step = next_try(POLICY, tries, candidate.order, floor)
             if not isinstance(step, Refine):
-                self.ended = step
+                self.ended = step if isinstance(step, GiveUp) else None
                 return
             n = candidate.whole(min(n * step.factor, tries.most))
             tries = tries._replace(residual=step.residual)
@@ -205,13 +204,14 @@ class OneBody:
         try:
             return self._pair(candidate, n, residual)
         except Endless as problem:
-            self.endless = problem
+            self.endless, self.ended = problem, STALLED
             raise Stalled from None
         except StepFailed as problem:
             self.failed = problem
             if self.may_be_stiff and (problem.status == Status.STIFF or problem.stopped.is_stiff_here()):
                 raise Stiff from None
             if problem.status == Status.STALLED:
+                self.ended = STALLED
                 raise Stalled from None
             return math.inf, 0.0
 
@@ -447,8 +447,9 @@ class OneBody:
             message=f"{solution.message}; the error is estimated as {error:.1e}",
         )
         if error > self.rtol:
+            assert self.ended is not None
             about = f"; {DRY}" if self.is_dry else ""
-            warn_not_reached(self.rtol, error, f"the solution is the best of those that were tried{about}", self.ended)
+            warn_not_reached(self.rtol, error, f"and {self.ended.reason}{about}")
         return solution
 
 
