@@ -44,7 +44,7 @@ def given_up(
             f"the body turns at {rates[0]:.3g} rad/s under the torque {torque}, and did at {rates[1]:.3g} rad/s{short}:"
             " the torque may be infinite there; end the run before it, or look at the sign and the size of the torque"
         )
-    return f"given up after {made} steps of {method}, at t = {t:.12g}; what was computed is in the solution: {why}"
+    return f"given up after {made} steps of {method}, at t = {t:.12g}: {why}"
 
 
 class Endless(Exception):

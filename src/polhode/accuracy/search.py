@@ -13,7 +13,6 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from polhode.accuracy import short_runs
 from polhode.accuracy.character import Character, TorqueTrial, character
 from polhode.accuracy.choice import ANY_TORQUE, MOST_STEPS, STIFF, Candidate, candidate, choose
 from polhode.accuracy.companion import Run, available_cores, both
@@ -166,6 +165,8 @@ class OneBody:
         self.ended: GiveUp | None = None
         """Why the last search ended above the tolerance."""
         self.warned_of_short_steps = False
+        self.made: list[float] = []
+        """The numbers of steps that were tried."""
         self.failed: StepFailed | None = None
         """The failure of the last run that failed."""
         self.endless: Endless | None = None
@@ -201,6 +202,7 @@ class OneBody:
 
     def _try(self, candidate: Candidate, n: float, residual: float) -> tuple[float, float]:
         """Returns the error of a run with n steps, infinite where it fails, and the rounding in it."""
+        self.made.append(n)
         try:
             return self._pair(candidate, n, residual)
         except Endless as problem:
@@ -384,12 +386,21 @@ class OneBody:
                     if self.may_be_stiff and reads_rate and self.failed.status == Status.NO_CONVERGENCE:
                         raise Stiff  # within the step that cannot be solved, if not at its start
                     self.failed.stopped.steps_are_chosen = True
-                    raise self.failed.failure() from None
+                    raise self._none_came_to_the_end(self.failed.failure()) from None
                 spare = candidate.compensated(self.best_steps)
                 if self.rtol < self.best[1] < HOPELESS and spare is not None:
                     self._refine(spare)
             assert self.best is not None
             return self._finished(*self.best)
+
+    def _none_came_to_the_end(self, last: SimulationFailed[Solution]) -> SimulationFailed[Solution]:
+        """Returns the failure of the last run, which says of several that all have failed."""
+        solution, made, by = last.solution, self.made, last.solution.plan.method
+        if len(made) == 1:
+            return last
+        steps = "" if by.adaptive else f", with {min(made):.0f} to {max(made):.0f} steps of {by.bare_name}"
+        ended = f"no run came to the end on the way to rtol={self.rtol:g}: {len(made)} were tried{steps}; the last: "
+        return SimulationFailed(replace(solution, message=f"{ended}{solution.message}"))
 
     def _best_so_far(self, raised: BaseException) -> Solution | None:
         """Returns the best of the whole runs before a user, a handler or a torque has ended the search."""
@@ -453,18 +464,11 @@ class OneBody:
         return solution
 
 
-def answer(
+def searched(
     problem: Problem, goal: Goal, progress: Progress | None, on_compile: OnCompile,
     inherited: InheritedError = NOTHING_INHERITED,
 ) -> Solution:  # fmt: skip
-    """Returns the motion with an error below the tolerance, by the method of the goal or by the one that suits best.
-
-    The start of the problem may have inherited an error: the estimate tells what becomes of it.
-    """
-    if goal.method is None and progress is None and inherited is NOTHING_INHERITED:
-        found = short_runs.answer(problem, goal.rtol, on_compile)
-        if found is not None:
-            return found
+    """Returns the best of the runs that are made until the estimate of one is below the tolerance."""
     trial = TorqueTrial(problem)
     c, chosen = _begun(problem, goal, trial, on_compile)
     body = OneBody(problem, goal.rtol, c, trial, progress, on_compile, inherited)
@@ -473,12 +477,12 @@ def answer(
     try:
         return body.answer(chosen)
     except Stiff:
-        body.may_be_stiff, body.first, body.binding = False, None, None
+        body.may_be_stiff, body.first, body.binding, body.made = False, None, None, []
         return body.answer(candidate(find_method(STIFF), c, goal.rtol))
 
 
 def first_plan(problem: Problem, goal: Goal, on_compile: OnCompile) -> Plan:
-    """Returns the plan with which `answer` would begin."""
+    """Returns the plan with which `searched` would begin."""
     _, chosen = _begun(problem, goal, TorqueTrial(problem), on_compile)
     return chosen.plan(problem, chosen.first, goal.rtol)
 

@@ -123,7 +123,7 @@ def _kept_kind(*deciding: object) -> list[Kind]:
     return []
 
 
-def answer(problem: Problem, rtol: float, on_compile: OnCompile) -> Solution | None:
+def attempt(problem: Problem, rtol: float, on_compile: OnCompile) -> Solution | None:
     """Returns the motion with its error below the tolerance; None if it has to be found in another way."""
     torque, body, times = problem.torque, problem.body, problem.times
     if not is_short(problem, rtol):

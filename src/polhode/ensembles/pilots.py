@@ -15,10 +15,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from polhode.accuracy.answer import answer
 from polhode.accuracy.character import Character, character, ignores_spin
 from polhode.accuracy.choice import ANY_TORQUE, COLLOCATION, Candidate, candidate, choose, splitting_cost
 from polhode.accuracy.estimate import where_errors_grow
-from polhode.accuracy.free_body import answer
 from polhode.accuracy.policy import POLICY, ToleranceNotReached, warn_not_reached
 from polhode.accuracy.refinement import History
 from polhode.accuracy.search import Goal, nodes_compile_together
