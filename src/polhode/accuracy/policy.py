@@ -285,7 +285,7 @@ def checked_tolerance(rtol: float) -> float:
         raise ValueError(f"rtol must lie between 0 and 1, such as 1e-6, not {tolerance:g}")
     if tolerance <= LEAST_TOLERANCE:
         taken = f"is taken as {LEAST_TOLERANCE:g}" if tolerance < LEAST_TOLERANCE else "cannot be reached"
-        _warn(f"rtol={tolerance:g} {taken}: floats have 16 digits; error_estimate says what was reached")
+        _warn(f"rtol={tolerance:g} {taken}: floats have 16 digits; the answer says what was reached")
     return max(tolerance, LEAST_TOLERANCE)
 
 

@@ -117,6 +117,7 @@ def simulate(
     >>> bool(top.error_estimate < 1e-9)
     True
     """
+    checks.is_called("progress", progress, "done, steps")
     problem, goal = checked_arguments(
         body, torque, omega=omega, attitude=attitude, t_span=t_span, rtol=rtol, step=step, method=method,
         t_eval=t_eval, every=every, state=state,
@@ -258,6 +259,7 @@ def resume(
             f"a Solution can be resumed, not {type(solution).__name__}; a drift goes on by its own d.resume(t_end), "
             "and of an ensemble take one body: many[k]"
         )
+    checks.is_called("progress", progress, "done, steps")
     old, plan = solution.problem, solution.plan
     end = checks.number("t_end", t_end)
     if (end - solution.t_last) * plan.step <= 0:
