@@ -202,7 +202,7 @@ def test_failing_torques_are_reported(at_once: bool, monkeypatch: pytest.MonkeyP
     """Once, however many levels have failed: to find the reason takes longer than a short run."""
     fault, asked = Integration._fault, list[float]()
 
-    def complained(self: Any, t: float) -> str | None:
+    def complained(self: Any, t: float) -> Any:
         asked.append(t)
         return fault(self, t)
 

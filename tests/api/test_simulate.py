@@ -566,7 +566,7 @@ def test_what_is_no_torque_is_named_with_a_remedy(torque: Any, said: str) -> Non
         ph.HeavyTop(1.0) + torque
     if isinstance(torque, str):
         with pytest.raises(TypeError, match=f"^torque must be a torque, {said}"):
-            ph.ensemble(body, torque, **motion)
+            ph.ensemble(body, torque, **motion)  # type: ignore[arg-type]
 
 
 def test_progress_that_is_no_function_is_refused_at_the_border() -> None:

@@ -8,7 +8,7 @@ import warnings
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from polhode.kernels.judge import MAYBE_ROUND_OFF
+from polhode.kernels.judge import COARSER, MAYBE_ROUND_OFF
 from polhode.support import checks
 from polhode.support.checks import levels_of_polhode
 
@@ -20,7 +20,7 @@ class Policy(NamedTuple):
     far as the numbers from `telling_near_round_off` on allow.
     """
 
-    finer: float = math.sqrt(1.25)
+    finer: float = COARSER**-0.5
     """The steps of a level over those of the level below; a companion has those of two levels below."""
     least_factor: float = 1.15
     least_factor_in_doubt: float = 1.5

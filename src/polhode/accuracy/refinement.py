@@ -54,7 +54,7 @@ Attempt = Callable[[Any, Any, bool], TryResults]
 
 
 def steps_at(level: float, candidate: Candidate, most: float) -> float:
-    """Returns the number of steps at a level; for DOP853, rtol**(-1/8)."""
+    """Returns the number of steps at a level, or their resolution."""
     return candidate.whole(min(candidate.first * GROUPED.finer**level, most))
 
 
@@ -81,7 +81,7 @@ class Search:
         self.active = np.ones(count, dtype=bool)
 
     def steps(self, level: float) -> float:
-        """Returns the number of steps at a level; for DOP853, rtol**(-1/8)."""
+        """Returns the number of steps at a level, or their resolution."""
         return steps_at(level, self.candidate, self.begun.most)
 
     def run(self, attempt: Attempt, few: int = 0) -> None:

@@ -36,8 +36,7 @@ from polhode.accuracy.estimate import (
     unlocated,
     where_errors_grow,
 )
-from polhode.accuracy.pace import DRY, MOST_DRY_STEPS, Endless, Pace, given_up
-from polhode.accuracy.pace import MOST_STEPS as MOST_VARIABLE_STEPS
+from polhode.accuracy.pace import DRY, MOST_ADAPTIVE_STEPS, MOST_DRY_STEPS, Endless, Pace, given_up
 from polhode.accuracy.policy import (
     POLICY,
     STALLED,
@@ -205,14 +204,14 @@ class OneBody:
         self.made.append(n)
         try:
             return self._pair(candidate, n, residual)
-        except Endless as problem:
-            self.endless, self.ended = problem, STALLED
+        except Endless as failure:
+            self.endless, self.ended = failure, STALLED
             raise Stalled from None
-        except StepFailed as problem:
-            self.failed = problem
-            if self.may_be_stiff and (problem.status == Status.STIFF or problem.stopped.is_stiff_here()):
+        except StepFailed as failure:
+            self.failed = failure
+            if self.may_be_stiff and (failure.status == Status.STIFF or failure.stopped.is_stiff_here()):
                 raise Stiff from None
-            if problem.status == Status.STALLED:
+            if failure.status == Status.STALLED:
                 self.ended = STALLED
                 raise Stalled from None
             return math.inf, 0.0
@@ -323,7 +322,7 @@ class OneBody:
         if first is None:  # a run and its companion may come here at the same time: each returns its own
             progress = self.progress
             if plan.method.variable_steps:
-                progress = Pace(progress, MOST_DRY_STEPS if self.is_dry else MOST_VARIABLE_STEPS)
+                progress = Pace(progress, MOST_DRY_STEPS if self.is_dry else MOST_ADAPTIVE_STEPS)
             first = self.first = Integration(problem, plan, None, progress, self.on_compile)
             first.stops_if_stiff = self.may_be_stiff
             if nudged is None:
@@ -380,7 +379,7 @@ class OneBody:
             with suppress(InheritedTooMuch):  # then there is a best solution
                 self._refine(candidate)
                 if self.best is None:
-                    self._say_why_it_ends()
+                    self._raise_if_endless()
                     assert self.failed is not None
                     reads_rate = bool(self.problem.torque.depends & Depends.RATE)
                     if self.may_be_stiff and reads_rate and self.failed.status == Status.NO_CONVERGENCE:
@@ -414,7 +413,7 @@ class OneBody:
             whole = raised.solution
         return None if whole is None else self._unfinished(whole, None)
 
-    def _say_why_it_ends(self) -> None:
+    def _raise_if_endless(self) -> None:
         """Raises with the reason, if it is one that shorter steps do not mend."""
         name, failed = self.problem.torque.name, self.failed
         if self.endless is None and not (self.is_dry and failed is not None and failed.status == Status.STALLED):

@@ -32,7 +32,7 @@ from polhode.accuracy.estimate import (
     unlocated,
     where_errors_grow,
 )
-from polhode.accuracy.pace import MOST_DRY_STEPS, MOST_STEPS
+from polhode.accuracy.pace import MOST_ADAPTIVE_STEPS, MOST_DRY_STEPS
 from polhode.accuracy.policy import POLICY
 from polhode.accuracy.refinement import History, Search, TryResults, steps_at
 from polhode.ensembles.batch import Batch, BatchRun, Survey, efforts, run_batch
@@ -69,7 +69,7 @@ class ToleranceTask:
     @cached_property
     def most_steps(self) -> float:
         """The steps that adapt with which a body is given up."""
-        return MOST_DRY_STEPS if character(self.problem).dry else MOST_STEPS
+        return MOST_DRY_STEPS if character(self.problem).dry else MOST_ADAPTIVE_STEPS
 
     @property
     def times(self) -> Floats:
@@ -156,7 +156,7 @@ class Levels:
         return self.foresight.levels(part, self.task, self.candidate.first)
 
     def steps(self, level: int) -> float:
-        """Returns the number of steps at a level; for DOP853, rtol**(-1/8)."""
+        """Returns the number of steps at a level, or their resolution."""
         return steps_at(level, self.candidate, self.most)
 
     def rows(self, level: int) -> Any:

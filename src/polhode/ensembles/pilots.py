@@ -259,7 +259,7 @@ class Pilots:
 
     @property
     def gain(self) -> float:
-        """What the torque may add to the square of the rate, if it works over two radians, as in `exact.needed`."""
+        """What the torque may add to the square of the rate over two radians, as in `exact_flow.needed`."""
         free: list[float] = efforts(self.start)[0][::2].tolist()
         return max(4.0 * max(c.rate**2 - rate2, 0.0) for c, rate2 in zip(self.characters, free, strict=True))
 

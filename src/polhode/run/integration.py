@@ -600,7 +600,7 @@ class Integration:
                     self._look_at_lengths()
             if status != Status.OK:
                 return Status(status)
-            if self.plan.method.adaptive and self._is_stuck():
+            if self.plan.method.adaptive and self._leads_nowhere():
                 return Status.STALLED
             if self.is_limited and self.stops_if_stiff:
                 return Status.STIFF
@@ -706,14 +706,14 @@ class Integration:
         rest = self.paced[0] + step_warnings.PACE_STEPS - self.done
         return min(chunk, rest) if self.plan.method.adaptive else chunk
 
-    def _is_stuck(self) -> bool:
+    def _leads_nowhere(self) -> bool:
         """Whether steps lead nowhere, as before a time at which the torque is infinite."""
         done, passed = self.done, self._time()
         if done - self.paced[0] < step_warnings.PACE_STEPS:
             return False
         advance, before = abs(passed - self.paced[1]), self.paced[2]
         self.paced = (done, passed, advance)
-        return step_warnings.is_stuck(advance, before, self.problem.span)
+        return step_warnings.leads_nowhere(advance, before, self.problem.span)
 
     def _about_lengths(self) -> str:
         return about_short_steps(self.problem, self.plan, self.short, stiff=self.is_limited)
