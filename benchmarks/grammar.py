@@ -14,6 +14,7 @@ import argparse
 import ast
 import hashlib
 import json
+import linecache
 import math
 import re
 import sys
@@ -167,7 +168,10 @@ def for_polhode(texts: tuple[str, str, str]) -> Any:
         lines.append("    s = p[2] * t")
     components = ", ".join(f"p[0] * ({text})" for text in texts)
     names: dict[str, Any] = {name: getattr(math, name) for name in FUNCTIONS} | {"to_body": ph.to_body}
-    exec("\n".join(["def torque(t, q, w, p):", *lines, f"    return ({components})"]), names)
+    source = "\n".join(["def torque(t, q, w, p):", *lines, f"    return ({components})"]) + "\n"
+    file = f"<torque {hashlib.sha256(source.encode()).hexdigest()}>"
+    linecache.cache[file] = (len(source), None, source.splitlines(keepends=True), file)  # as of a user's file
+    exec(compile(source, file, "exec"), names)
     return names["torque"]
 
 

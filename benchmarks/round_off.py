@@ -19,8 +19,6 @@ from polhode.papers.vilmart2008._common import H, Walk, walk
 
 __all__ = ["Walk", "measure", "starts", "walk"]
 
-SPREAD = 0.05
-"""Standard deviation of the starts about the paper's, before they are scaled to norm 1. (The paper has none.)"""
 METHODS = (
     "Exact", "ExactPolished", "PDMV10", "PDMV10(compensated=true)", "Jacobi41", "Jacobi31x", "Jacobi31", "JE", "JE0",
 )  # fmt: skip
@@ -29,7 +27,7 @@ DOCS = Path(__file__).parents[1] / "docs"
 
 def starts(count: int) -> NDArray[np.float64]:
     """Returns momenta of norm 1 near the paper's; the first is the paper's own."""
-    return _common.starts(count, SPREAD)
+    return _common.starts(count)
 
 
 def measure(method: str, momenta: NDArray[np.float64], steps: int, rows: int = 1) -> NDArray[np.float64]:

@@ -253,6 +253,7 @@ def test_scenarios_have_tables_of_moments(tmp_path: Path) -> None:
     [
         ([[1, 2, 2.8], [1, -2, 2.8]], [0, 4], "at t = 4 s a moment of inertia is -2, and it must be positive"),
         ([[1, 2, 2.8], [1, 2, 4]], [0, 4], "at t = 4 s no body has the moments 1, 2, 4"),
+        ([[1, 1, 1], [1e101, 1e101, 1e101]], [0, 4], "at t = 4 s a moment of inertia is 1e[+]101.*use other units"),
         (lambda t: [2 - t, 2, 2], (0, 2.5), "at t = 2.1875 s a moment of inertia is -0.1875"),
         (lambda t: [2 + (t > 1.7), 2, 2], (0, 4), "cannot be followed near t = 1.7.*give that time among times"),
         (lambda t: [2, 2, 2], None, r"give times=\(first, last\)"),
@@ -278,6 +279,18 @@ def test_what_takes_constant_bodies_says_so() -> None:
         ph.ReactionWheels(axes=((0, 0, 1),), inertias=0.1).carrier(BOOM)
     with pytest.raises(TypeError, match="belong to a time, so give t"):
         BOOM.rate(np.array(OMEGA))
+
+
+@plain
+@pytest.mark.parametrize("method", ["RK4", "G8"])
+def test_moments_and_tensors_in_one_list(method: str) -> None:
+    """Bodies of which some have full tensors share a program, which must not take those for diagonal."""
+    bodies = [BOOM, ph.Body([tensor(0.0), tensor(1.0)], times=[0.0, 60.0])]
+    run: dict[str, Any] = {"omega": OMEGA, "t_span": (0, 1), "t_eval": [0, 1], "method": method, "step": 0.1}
+    for body, found in zip(bodies, ph.ensemble(bodies, **run), strict=True):
+        assert (found.momentum == ph.simulate(body, **run).momentum).all()
+    with pytest.raises(ValueError, match="only if its principal axes stay"):
+        ph.ensemble(bodies, **run | {"method": "MR2"})
 
 
 def test_splines_and_tables_of_moments() -> None:

@@ -26,6 +26,8 @@ SMALLEST_MOMENT = 1e-300
 """Moments lie between this and its inverse, so that they, their inverses and sums of them are floats."""
 
 
+LARGEST_EXPONENT = 100
+"""Moments that change lie between 10 to the power of this and its inverse, so that products of three are floats."""
 KINDS = ("linear", "cubic")
 LOOKS = 9
 """Times in each piece, its ends included, at which a tensor that changes is checked; straight lines need their ends."""
@@ -83,6 +85,8 @@ class Body:
 
     changes = False
     """Whether it changes with time."""
+    elements_that_change = 0
+    """How many elements of its tensor change with time: none, the 3 of the diagonal, or all 6."""
     breakpoints: tuple[float, ...] = ()
     """The times at which its tensor jumps or has a kink."""
     mass: float | None = None
@@ -403,6 +407,7 @@ class ChangingBody(Body):
         """Coefficients (pieces, terms, 6) of the time since a piece began, highest powers first, of the elements 11,
         22, 33, 23, 13 and 12."""
         self.breakpoints = breakpoints
+        self.elements_that_change = 6 if coefficients[:, :, 3:].any() else 3
         unphysical = self._checked(allow=allow_unphysical)
         super().__init__(self.at_times(knots[0]), name=name, allow_unphysical=True, rotor=rotor)
         self.axes = np.eye(3)  # kernels compute in the user's axes
@@ -418,10 +423,12 @@ class ChangingBody(Body):
         """The first and the last time."""
         return float(self.knots[0]), float(self.knots[-1])
 
-    @cached_property
-    def aligned_always(self) -> bool:
-        """Whether the user's axes are principal axes at all times."""
-        return not self.coefficients[:, :, 3:].any()
+    def with_all_elements(self) -> "ChangingBody":
+        """The same body, whose tensor kernels take for full, also where nothing is beside its diagonal."""
+        made = object.__new__(ChangingBody)
+        made.__dict__ = {name: x for name, x in self.__dict__.items() if name not in ("_tensor", "_change")}
+        made.elements_that_change = 6
+        return made
 
     @property
     def least_moments(self) -> Floats:
@@ -501,9 +508,8 @@ class ChangingBody(Body):
         return self._handle("_change", lambda: self.coefficients[:, :-1] * powers)
 
     def _handle(self, name: str, make: Callable[[], Floats]) -> tuple[float, float]:
-        width = 3 if self.aligned_always else 6
-        numbers = made_once(self, name, lambda: packed(self.knots, make()[:, :, :width]))
-        return handle_of(numbers), float(not self.aligned_always)
+        numbers = made_once(self, name, lambda: packed(self.knots, make()[:, :, : self.elements_that_change]))
+        return handle_of(numbers), float(self.elements_that_change == 6)
 
     # --- an object
 
@@ -521,6 +527,12 @@ class ChangingBody(Body):
         if not (positive := moments[:, 0] > 0.0).all():
             k = int(np.argmin(positive))
             raise ValueError(f"at t = {t[k]:g} s a moment of inertia is {moments[k, 0]:g}, and it must be positive")
+        if (beyond := np.abs(np.log10(moments)) > LARGEST_EXPONENT).any():
+            k, i = divmod(int(np.argmax(beyond)), 3)
+            raise ValueError(
+                f"at t = {t[k]:g} s a moment of inertia is {moments[k, i]:g}, and moments that change lie between "
+                f"1e-{LARGEST_EXPONENT} and 1e{LARGEST_EXPONENT} kg m^2: use other units"
+            )
         excess = moments[:, 2] - moments[:, :2].sum(axis=1)
         if (excess > TRIANGLE_TOLERANCE * moments.sum(axis=1)).any():
             k = int(np.argmax(excess))

@@ -1,5 +1,6 @@
 """Users' functions, translated or compiled by Numba, against the same functions in plain Python."""
 
+import linecache
 import math
 from typing import Any, NamedTuple
 
@@ -181,3 +182,19 @@ def test_arrays_have_no_lanes() -> None:
     lines = ["y = columns(x, (0, 4))", "y[0] = f(y[0], (y[1], y[2], y[3]), view(p, n))[0]", "return 0"]
     with pytest.raises(CompilationFailed, match=r"test_users_functions\.py.*\n.*np\.array.*\n"):
         program(function("many(x, p, n)", lines, {**NAMES, "f": arrays}), "ppi")
+
+
+def test_a_torque_without_a_source_spoils_nothing_for_one_that_has_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Functions typed at a plain prompt have no source, and cannot be computed in lanes; their twins in a file can."""
+    text = "def torque(t, q, w, p):\n    return (p[0] * w[1], 0.03125 * w[2] * w[0], -p[0] * w[0])\n"
+    code = compile(text, "<torque of a test>", "exec")
+    methods = []
+    for _ in range(2):
+        scope: dict[str, Any] = {}
+        exec(code, scope)
+        torque = ph.torque(scope["torque"], parameters=[0.01])
+        run = ph.simulate(ph.Body([1, 2, 2.5]), torque, omega=[0.1, 1, 0.3], t_span=(0, 20), rtol=1e-9)
+        methods.append(run.plan.method.name.partition("(")[0])
+        lines = text.splitlines(keepends=True)
+        monkeypatch.setitem(linecache.cache, code.co_filename, (len(text), None, lines, code.co_filename))
+    assert methods == ["DOP853", "GBS"]

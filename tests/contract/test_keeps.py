@@ -50,6 +50,9 @@ TOO_ACCURATE = ("G8", "TsitPap86", "Verner98")
 """Where their iteration converges, their errors are too small for a defect to stand out: `tests/methods/test_gauss.py`
 shows it on the member of their family that has two nodes."""
 
+STRANG_HERE = ("Romano",)
+"""What is Strang for bodies without symmetry keeps more there: `tests/methods/test_constant_torque.py` has a top."""
+
 FORTH_AND_BACK = 10
 """Steps each way. More would measure how nearby motions part, which round-off does as well."""
 
@@ -114,7 +117,7 @@ def check(flag: Keeps, recipe: Recipe, method: Method, steps: int) -> None:
     if flag in promises(method, recipe):
         h = large(method)[0]
         assert defect(flag, recipe, method, h, steps) <= noise(flag, h, steps), flag
-    elif method.bare_name not in TOO_ACCURATE:
+    elif method.bare_name not in TOO_ACCURATE + STRANG_HERE:
         assert stands_out(flag, recipe, method, 100), flag
 
 

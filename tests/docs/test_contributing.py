@@ -2,6 +2,7 @@
 
 import linecache
 import re
+import subprocess
 import sys
 import tomllib
 import types
@@ -39,8 +40,29 @@ def test_the_method(monkeypatch: pytest.MonkeyPatch) -> None:
     assert 1e-6 < np.abs(one.momentum - other.momentum).max() < 0.5  # another method of the same order
 
 
+def test_the_method_that_is_no_splitting(monkeypatch: pytest.MonkeyPatch) -> None:
+    method = module("polhode.methods.group_midpoint", BLOCKS[1], monkeypatch).RKMK2
+    body = ph.Body([2, 3, 4], rotor=[0.1, 0.2, 0.3])
+    run: dict[str, Any] = {"omega": [1, 2, 3], "t_span": (0, 1)}
+    free = ph.simulate(body, method=method, step=0.01, **run)
+    assert np.ptp(free.spatial_momentum, axis=0).max() < 1e-12
+    true = ph.simulate(body, ph.HeavyTop(weight=3), rtol=1e-12, **run)
+    coarse, fine = (ph.simulate(body, ph.HeavyTop(weight=3), method=method, step=h, **run) for h in (0.01, 0.005))
+    errors = [np.abs(s.omega[-1] - true.omega[-1]).max() for s in (coarse, fine)]
+    assert 3.7 < errors[0] / errors[1] < 4.3  # of order 2
+
+
+@pytest.mark.parametrize("block", BLOCKS)
+@pytest.mark.parametrize("command", ["check", "format --check --line-length=88", "format --check"])
+def test_a_block_passes_the_linter(block: str, command: str) -> None:
+    ruff = [str(Path(sys.executable).with_name("ruff")), *command.split()]
+    name = ["--stdin-filename", "src/polhode/methods/block.py", "-"]
+    done = subprocess.run(ruff + name, input=block, cwd=ROOT, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
 def test_the_torque(monkeypatch: pytest.MonkeyPatch) -> None:
-    dipole = module("polhode.torques.electric_dipole", BLOCKS[1], monkeypatch).ElectricDipole
+    dipole = module("polhode.torques.electric_dipole", BLOCKS[2], monkeypatch).ElectricDipole
     run: dict[str, Any] = {"omega": [1, 2, 3], "t_span": (0, 5), "step": 0.01, "method": "MR2"}
     magnet = ph.simulate(ph.Body([2, 3, 4]), dipole(moment=(0, 0, 2), field=(0, 0, -1.5)), **run)
     top = ph.simulate(ph.Body([2, 3, 4]), ph.HeavyTop(weight=3), **run)
@@ -50,7 +72,7 @@ def test_the_torque(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_the_file_format(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    write = module("polhode.files.csv_rows", BLOCKS[2], monkeypatch).write_csv
+    write = module("polhode.files.csv_rows", BLOCKS[3], monkeypatch).write_csv
     body, file = ph.Body([2, 3, 4]), tmp_path / "motion.csv"
     run = ph.simulate(body, omega=[1, 2, 3], t_span=(0, 5), t_eval=np.linspace(0, 5, 60), rtol=1e-12)
     write(file, run)
@@ -72,7 +94,7 @@ def test_the_package() -> None:
 
 
 def test_every_block_is_tested() -> None:
-    assert len(BLOCKS) == 3
+    assert len(BLOCKS) == 4
 
 
 def test_the_tree_is_that_of_the_package() -> None:

@@ -31,7 +31,7 @@ def test_the_lines(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pyte
 def test_the_number_of_methods_without_drift() -> None:
     methods = catalogue().values()
     kept = sum(bool(m.keeps & (Keeps.ENERGY | Keeps.SYMPLECTIC)) for m in methods)
-    assert f"| {kept} of {len(methods)} |" in README
+    assert f"| {kept} of {len(methods)} |" in README, f"write {kept} of {len(methods)} into README.md"
 
 
 def test_the_page_fits_an_editor() -> None:

@@ -12,7 +12,7 @@ import polhode as ph
 from polhode.support.arrays import Floats
 from tests.docs.test_bodies_pages import executed
 
-pytestmark = pytest.mark.usefixtures("plain", "here")
+pytestmark = pytest.mark.usefixtures("plain")
 
 
 @cache

@@ -4,6 +4,7 @@ import pickle
 
 import pytest
 
+from polhode.kernels.steps.compose import triple_jump
 from polhode.methods import Keeps, catalogue, compose, find, short_names, split_list
 
 
@@ -85,3 +86,10 @@ def test_a_composition_promises_what_it_keeps() -> None:
         assert Keeps.REVERSIBLE in getattr(base, kept)
         assert getattr(even, kept) == getattr(base, kept)
         assert getattr(uneven, kept) == getattr(base, kept) & ~Keeps.REVERSIBLE
+
+
+def test_what_is_no_composition_is_refused() -> None:
+    with pytest.raises(ValueError, match=r"the fractions of halves sum to 0.9, not to 1"):
+        compose(find("MR2"), (0.5, 0.4), name="halves", order=4)
+    with pytest.raises(ValueError, match=r"triple is made of time-symmetric methods; RK4 does not promise to be one"):
+        compose(find("RK4"), triple_jump(2), name="triple", order=4)

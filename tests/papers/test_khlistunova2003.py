@@ -9,7 +9,7 @@ import pytest
 from polhode import simulate
 from polhode.papers.khlistunova2003 import closed_matrices, operations
 from polhode.papers.khlistunova2003._common import BODY, OMEGA
-from polhode.papers.khlistunova2003._momentum import Step, Vector, leapfrog, runge_kutta, short, simpson
+from polhode.papers.khlistunova2003._momentum import Step, Vector, leapfrog, normalised, runge_kutta, short, simpson
 from polhode.papers.study import ClaimVerdict, Data, Size, Study, chosen, named
 from tests.papers.glance import all_finite, drawn, glanced
 
@@ -25,12 +25,15 @@ VERDICTS = {
     "closed_matrices": [R, READ, READ, READ],
     "operations": [R, R, R, R, R, R],
     "order": [R, NOT, R, NOT],
+    "theory": [R, READ, R, R, ClaimVerdict.NOT_JUDGED],
 }
 
 
 def test_all_there() -> None:
     figures = {f"fig{k}" for k in range(1, 11)}
-    assert set(STUDIES) == figures | {"closed_matrices", "operations", "order", "readings", "speed"}
+    assert set(STUDIES) == figures | {
+        "closed_matrices", "normalised", "operations", "order", "readings", "speed", "theory",
+    }  # fmt: skip
 
 
 @pytest.mark.parametrize("study", STUDIES.values(), ids=STUDIES.keys())
@@ -100,6 +103,14 @@ def test_every_operation_counts() -> None:
     y = 2.0 * x * x + (1.0 + x) - x + (1.0 - x)
     assert y.value == 2.0 * 9.0 + 4.0 - 3.0 - 2.0
     assert tally == {"* /": 2, "+ -": 5}
+
+
+def test_normalised_steps_keep_the_length() -> None:
+    m: Vector = tuple(BODY.momentum(10 * OMEGA).tolist())
+    square = sum(x * x for x in m)
+    plain, scaled = leapfrog(MOMENTS, 2.0, short), normalised(leapfrog(MOMENTS, 2.0, short), square)
+    off = [abs(sum(x * x for x in step(m)) / square - 1.0) for step in (plain, scaled)]
+    assert off[1] < 2 * off[0] ** 2 < 1e-2 * off[0]
 
 
 def test_closed_matrices_with_a_slip_are_noticed() -> None:

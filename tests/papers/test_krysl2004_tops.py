@@ -4,16 +4,17 @@ import math
 
 import numpy as np
 import pytest
+from scipy.linalg import expm
 
 from polhode.kernels.types import State
-from polhode.papers._measure import integrate
+from polhode.papers._maps import Steps, symplectic_defect
+from polhode.papers._measure import hat, integrate
+from polhode.papers.krysl2004._coadjoint import followed, moved
 from polhode.papers.krysl2004._common import FREE, SLOW_TOP
 from polhode.papers.krysl2004._tops import (
     SW_ANEW,
-    Steps,
     distance,
     lagrangian_top,
-    symplectic_defect,
     there_and_back,
 )
 from polhode.papers.study import ClaimVerdict, Size, chosen
@@ -55,6 +56,23 @@ def test_a_turn_by_a_fixed_angle_keeps_the_form_and_friction_does_not() -> None:
 @pytest.mark.parametrize(("method", "anew", "returns"), [("MR2", True, True), ("RK4", True, False)])
 def test_there_and_back(method: str, anew: bool, returns: bool) -> None:
     assert (there_and_back(Steps(SLOW_TOP, method), 0.05, 10, anew=anew) < 1e-13) is returns
+
+
+def test_the_coadjoint_action_is_the_motion() -> None:
+    """Its frozen slope solves the linear equations; its method has order 2 and keeps m . g and |g|."""
+    y, w, v = ((0.3, -1.2, 0.8), (0.6, 0.0, 0.8)), (0.4, 0.5, -0.3), (0.1, -0.2, 0.9)
+    matrix = np.block([[-hat(w), -hat(v)], [np.zeros((3, 3)), -hat(w)]])
+    for h in (1e-4, 0.7):
+        expected = expm(h * matrix) @ np.concatenate(y)
+        np.testing.assert_allclose(np.concatenate(moved(y, w, v, h)), expected, rtol=0, atol=1e-15)
+    true = integrate(lagrangian_top(), "DOP853(rtol=1e-13)", 1.0, 0.01).momentum[-1]
+    found = [followed(1.0 / n, 1, n)[-1] for n in (200, 400)]
+    errors = [np.linalg.norm(y[:3] - true) for y in found]
+    assert 2.0 < np.log2(errors[0] / errors[1]) < 3.2  # the error of order 2 is small, as with CG
+    start = followed(0.1, 0)[0]
+    for y in found:
+        assert y[:3] @ y[3:] == pytest.approx(start[:3] @ start[3:], abs=1e-13)
+        assert y[3:] @ y[3:] == pytest.approx(1.0, abs=1e-13)
 
 
 HOLD_AT_ANY_SIZE = {

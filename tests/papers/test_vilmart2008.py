@@ -7,8 +7,12 @@ import numpy as np
 import pytest
 
 from polhode import ensemble, resume, simulate
+from polhode.free.free_motion import FreeMotion
+from polhode.kernels.compared import moser_veselov
+from polhode.kernels.compared.jacobi_momentum import by_momenta
 from polhode.papers.study import ClaimVerdict, Size, chosen
 from polhode.papers.vilmart2008 import _common
+from polhode.papers.vilmart2008._arrangements import ARRANGEMENTS, arranged
 from polhode.papers.vilmart2008._common import (
     EPS,
     START,
@@ -32,6 +36,7 @@ VERDICTS = {
     "drift": [LATER] * 3,
     "other_bodies": [LATER] * 3,
     "step": [LATER],
+    "iteration": [LATER, R],
     "settling": [LATER],
     "further": [LATER] * 2,
     "quaternion": [R, LATER],
@@ -53,7 +58,7 @@ def test_all_there() -> None:
 
 
 def test_full_size_is_the_papers() -> None:
-    assert _common.scale(Size.FULL)[:2] == (200, 1_000_000)
+    assert _common.scale(Size.FULL)[:2] == (1000, 1_000_000)
     np.testing.assert_array_equal(starts(3)[0], np.array(START) / np.linalg.norm(START))
     np.testing.assert_allclose(np.linalg.norm(starts(50), axis=1), 1.0, rtol=0, atol=2 * EPS)
 
@@ -109,14 +114,35 @@ def test_errors_of_constants() -> None:
 
 
 def test_drift_of_rounded_constants() -> None:
-    """Single steps of Algorithm 3.1 change the energy as predicted; a body with other constants drifts otherwise."""
+    """Single steps of Algorithm 3.1 change the energy as predicted."""
     from polhode.papers.vilmart2008.drift import single_steps
 
     start = np.array(START)
     expected = predicted_drift(WATER, start)
     mean, error = single_steps(start, 10_000)
     assert abs(mean - expected) < 4 * error < abs(expected) / 3
-    assert predicted_drift(WATER, start, roots_first=True) > 0 > expected
+
+
+def test_orders_of_operations() -> None:
+    """The printed one is the kernel's, to the bit; all are the same step but for rounding."""
+    y, i = START, (float(MOMENTS[0]), float(MOMENTS[1]), float(MOMENTS[2]))
+    exact = np.asarray(FreeMotion(WATER, omega=np.array(y) / MOMENTS).at(0.01).momentum)
+    for name, route in ARRANGEMENTS.items():
+        new, status = route(i, y, 0.01)
+        assert status == 0
+        np.testing.assert_allclose(new, exact, rtol=0, atol=4 * EPS, err_msg=name)
+    assert arranged(False, False, True)(i, y, 0.01) == by_momenta(i, y, 0.01)
+    assert len({route(i, y, 0.01)[0] for route in ARRANGEMENTS.values()}) > 3
+
+
+def test_fixed_point_ends() -> None:
+    """Both iterations find the same solution; a step that is too long for one fails with a status."""
+    i = (float(MOMENTS[0]), float(MOMENTS[1]), float(MOMENTS[2]))
+    for h in (0.01, 0.3):
+        newton, fixed = moser_veselov.solved(i, START, h), moser_veselov.iterated(i, START, h)
+        assert newton[2] == fixed[2] == 0
+        np.testing.assert_allclose(fixed[0], newton[0], rtol=0, atol=h * EPS)
+    assert moser_veselov.iterated(i, START, 3.0)[2] != 0
 
 
 def test_untouched_quaternions_grow() -> None:

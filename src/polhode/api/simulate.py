@@ -520,7 +520,7 @@ def check_accepted(method: Method, torque: Torque, *, rotor: bool = False, body:
         raise ValueError(
             f"{method.name} does not accept a body that changes with time: use G8, DOP853, RK4 or Radau, or rtol"
         )
-    if body is not None and method.name == "MR2" and not getattr(body, "aligned_always", True):
+    if body is not None and method.name == "MR2" and body.elements_that_change == 6:
         raise ValueError("MR2 accepts a body that changes only if its principal axes stay: use G8, DOP853, or rtol")
     if torque.depends not in method.accepts:
         others = _able(torque, rotor=rotor)

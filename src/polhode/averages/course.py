@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from polhode.averages.evolution import HALF_WINDOW, STEPS_SHARE, TOO_STRONG, Correction, Path, Steps, watched_path
+from polhode.averages.evolution import HALF_WINDOW, STEPS_SHARE, Correction, Path, Steps, too_much, watched_path
 from polhode.averages.rates import SHARE_OF_TOLERANCE, MeanRates, Survey
 from polhode.averages.stretches import (
     FIRST_STRETCHES,
@@ -125,11 +125,8 @@ def checked_start(asked: Question, rates: MeanRates, t0: float, z: Floats, span:
     if asked.over_orbit:
         rates.settle_times(t0, z, asked.tolerance)
     in_full = "run it in full with simulate(..., rtol=)"
-    if not math.isfinite(seen.strength) or seen.strength > TOO_STRONG:
-        raise DriftImpossible(
-            f"the torque changes the momentum by {seen.strength:.2g} of itself in a period of {seen.period:.3g} s, and "
-            f"averages hold up to {TOO_STRONG:g}: {in_full}"
-        )
+    if (why := too_much(seen)) is not None:
+        raise DriftImpossible(f"{why}: {in_full}")
     distance, least = rates.distance(z), FROM_SEPARATRIX * seen.strength
     if abs(distance) < least and not rates.symmetric:
         raise DriftImpossible(
@@ -159,7 +156,7 @@ def start_of(rates: MeanRates, t0: float, window: Window, correction: Correction
     """Where the mean motion begins that has the mean of a window."""
     if not window.half:
         return Path.at_rest(t0, window.mean)
-    return Path.at_rest(t0, mean_path(rates, correction, window, (t0, t0 + 2.0 * window.half))[0].z[-1])
+    return Path.at_rest(t0, mean_path(rates, correction, window, (t0, t0 + 2.0 * window.half))(np.array([t0]))[0])
 
 
 def followed(asked: Question, rates: MeanRates, window: Window, begun: Begun) -> Course:

@@ -23,6 +23,8 @@ UNFILTERED = 12.0
 """A resonance k that is not passed counts if a window sees less than this of its angle: half window times k . nu."""
 SLIGHT_JUMP = 0.01
 """Resonances are followed whose jump may be larger than this share of the tolerance."""
+MOST_TURNS = 3e4
+"""The most turns of the faster angle that one of the slower may take: a stretch is a hundred times as long."""
 STEP_SHARE, STEPS_SHARE = 1e-3, 0.02
 """The tolerance of a step, and what all steps add to the error at most, in units of the tolerance of the answer."""
 STEPS_AN_ORBIT = 6
@@ -118,12 +120,6 @@ class Steps:
         return self.before.followed_by(Path(*arrays, events, self.ended))
 
 
-def plain_path(rates: MeanRates, correction: Correction | None, t0: float, z0: Floats, t1: float) -> Path:
-    """The mean motion over a short span, with full accuracy and without a look at what is met."""
-    steps = Steps(Path.at_rest(t0, z0))
-    return _stepped(rates, correction, steps, t1, max(1e-12, rates.noise * abs(t1 - t0)), None)
-
-
 def watched_path(rates: MeanRates, correction: Correction | None, steps: Steps, t1: float, rtol: float) -> Path:
     """The mean motion from where the steps have led to t1, or to the first event that ends it."""
     if steps.ended or steps.t[-1] == t1:
@@ -131,54 +127,58 @@ def watched_path(rates: MeanRates, correction: Correction | None, steps: Steps, 
     span = abs(t1 - float(steps.before.t[0]))
     watch = Watch(rates, steps, span, rtol)
     tolerance = max(min(STEP_SHARE * rtol, 1e-6), min(rates.noise * span, 1e-3))
-    return _stepped(rates, correction, steps, t1, tolerance, watch)
-
-
-def _stepped(
-    rates: MeanRates, correction: Correction | None, steps: Steps, t1: float, rtol: float, watch: Watch | None
-) -> Path:  # fmt: skip
     from scipy.integrate import DOP853
 
     def slope(t: float, z: Floats) -> Floats:
         return rates(t, z) if correction is None else rates(t, z) + correction(t)
 
-    atol: Any = max(rtol, 1e-13) * rates.scale * 0.1
+    atol: Any = max(tolerance, 1e-13) * rates.scale * 0.1
     longest = math.inf
     if rates.orbit is not None and rates.times == 1:
         longest = rates.orbit / STEPS_AN_ORBIT
 
     def solver_at(t: float, z: Floats, first: float | None) -> Any:
-        return DOP853(slope, t, z, t1, rtol=max(rtol, 1e-12), atol=atol, max_step=longest, first_step=first)
+        return DOP853(slope, t, z, t1, rtol=max(tolerance, 1e-12), atol=atol, max_step=longest, first_step=first)
 
-    # A short path is smooth enough for few steps: the first is tried at its full length.
-    t0, z0 = steps.t[-1], steps.z[-1]
-    solver = solver_at(t0, z0, min(abs(t1 - t0), longest) if watch is None else None)
+    solver = solver_at(steps.t[-1], steps.z[-1], None)
     while solver.status == "running" and len(steps.pieces) < MOST_STEPS:
         t0, z0 = steps.t[-1], steps.z[-1]
         problem = solver.step()
         if solver.status == "failed" or not np.isfinite(solver.y).all():
             where = f"at t = {solver.t:.6g} s the mean rates change too fast for any step ({problem})"
-            if watch is None:
-                raise ArithmeticError(where)
             steps.events.append(DriftEvent(t0, "limit", where))
             steps.ended = True
             return steps.path()
         piece = solver.dense_output()
-        if watch is not None:
-            verdict = watch.step(t0, z0, solver.t, solver.y, piece)
-            if verdict is AGAIN:
-                solver = solver_at(t0, z0, min(abs(solver.step_size), abs(t1 - t0)))
-                continue
-            if verdict is not None:
-                steps.add(verdict, piece(verdict), piece)
-                steps.ended = True
-                return steps.path()
+        verdict = watch.step(t0, z0, solver.t, solver.y, piece)
+        if verdict is AGAIN:
+            solver = solver_at(t0, z0, min(abs(solver.step_size), abs(t1 - t0)))
+            continue
+        if verdict is not None:
+            steps.add(verdict, piece(verdict), piece)
+            steps.ended = True
+            return steps.path()
         steps.add(solver.t, solver.y.copy(), piece)
-    if solver.status == "running" and watch is not None:
+    if solver.status == "running":
         text = f"after {MOST_STEPS:,} steps the drift was stopped: average over the orbit too, with over="
         steps.events.append(DriftEvent(steps.t[-1], "limit", text))
         steps.ended = True
     return steps.path()
+
+
+def too_much(seen: Survey) -> str | None:
+    """Why averages do not hold for this motion under this torque; None: they do."""
+    if not seen.strength <= TOO_STRONG:
+        return (
+            f"the torque changes the momentum by {seen.strength:.2g} of itself in a period of {seen.period:.3g} s, and "
+            f"averages hold up to {TOO_STRONG:g}"
+        )
+    if (turns := seen.slowest / seen.fastest) > MOST_TURNS:
+        return (
+            f"one turn of {seen.slowest:.3g} s takes as long as {turns:.2g} of the other angle, and averages hold up "
+            f"to {MOST_TURNS:g}"
+        )
+    return None
 
 
 AGAIN = -math.inf
@@ -209,11 +209,8 @@ class Watch:
         now, few = self.rates.settle_points(t1, z1, self.tolerance)
         if few:
             return AGAIN
-        if now.strength > TOO_STRONG:
-            text = (
-                f"at t = {t1:.6g} s the torque changes the momentum by {now.strength:.2g} of itself in a period, and "
-                f"averages hold up to {TOO_STRONG:g}: run in full from there with d.simulate(t0, span)"
-            )
+        if (why := too_much(now)) is not None:
+            text = f"at t = {t1:.6g} s {why}: run in full from there with d.simulate(t0, span)"
             self.events.append(DriftEvent(t1, "limit", text))
             return t1
         if (caught := self._resonances(before, now, piece)) is not None:

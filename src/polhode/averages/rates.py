@@ -46,6 +46,11 @@ class Survey(NamedTuple):
         """The longer of the two periods, s."""
         return max(self.period, 2.0 * math.pi / self.precession)
 
+    @property
+    def fastest(self) -> float:
+        """The shorter one, s."""
+        return min(self.period, 2.0 * math.pi / self.precession)
+
     def rate(self, k1: Any, k2: Any) -> Any:
         """k . nu in rad/s."""
         return k1 * (2.0 * math.pi / self.period) + k2 * self.precession

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import math
 import warnings
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import cache
 from typing import NamedTuple
 
 import numpy as np
+from numpy.polynomial.chebyshev import chebint, chebval, chebvander
 
 from polhode.api.simulate import simulate
-from polhode.averages.evolution import HALF_WINDOW, Correction, Path, plain_path
+from polhode.averages.evolution import HALF_WINDOW, Correction
 from polhode.averages.rates import MeanRates, Survey
 from polhode.free.free_motion import FreeMotion
 from polhode.kernels.types import Depends
@@ -32,8 +34,11 @@ FINEST, COARSEST = 1e-11, 1e-9
 GENTLE = 1e-4
 """A torque without time is made this strong in a stretch if it is weaker: what it does beyond the mean grows with the
 square of its strength, and would be lost in round-off. The excess is divided by that square again."""
-SLIGHT_MISS, MOST_CORRECTIONS = 1e-12, 4
-"""The start of a mean motion is corrected until its mean over a window is right to this, or so many times."""
+SLIGHT_MISS, MOST_ITERATIONS = 1e-13, 40
+"""A mean motion over a stretch is iterated until it changes by less, relative to the start, or so many times."""
+FEWEST_NODES, NODE_DOUBLINGS = 8, 4
+"""The points of a stretch at which mean rates are taken at first, and how often they are doubled at most."""
+MOST_CORRECTIONS = 4
 SLIGHT_EXCESS = 1e-2
 """The excess is corrected for its own part in the mean motion until this share of it is left."""
 GRID = np.linspace(-1.0, 1.0, 101)
@@ -76,6 +81,9 @@ def bump(s: Floats) -> Floats:
     return np.asarray(w / w.sum())
 
 
+BUMP = bump(GRID)
+
+
 class Full:
     """Runs of the body in full, seen as their means."""
 
@@ -86,7 +94,8 @@ class Full:
         self, start: FreeMotion, t0: float, t1: float, seen: Survey, strength: float = 1.0
     ) -> tuple[Floats, Floats]:  # fmt: skip
         """Times and (L, T) of a run from the state of a free motion, with the torque times `strength`."""
-        rows = round(abs(t1 - t0) / seen.period * min(max(FEWEST_ROWS, self.rates.n), MOST_ROWS_A_PERIOD))
+        each = max(min(max(FEWEST_ROWS, self.rates.n), MOST_ROWS_A_PERIOD) / seen.period, FEWEST_ROWS / seen.fastest)
+        rows = round(abs(t1 - t0) * each)
         rtol = min(max(self.rtol * abs(t1 - t0) / self.span, FINEST), COARSEST)
         t = np.linspace(t0, t1, min(max(rows, 200), MOST_ROWS) + 1)
         state = start.at_checked(np.array(t0))
@@ -122,8 +131,8 @@ class Full:
         found = np.zeros(4)
         with rates.stronger(strength):
             for _ in range(MOST_CORRECTIONS):  # the excess has a part in where the mean motion leads
-                _, forth = mean_path(rates, _constant(found), Window(first, before, W), (t0, t1))
-                more = (after - bump(GRID) @ forth.at(last + W * GRID)) / (last - first)
+                path = mean_path(rates, lambda _: found, Window(first, before, W), (t0, t1))  # noqa: B023
+                more = (after - BUMP @ path(last + W * GRID)) / (last - first)
                 found = found + more
                 if np.abs(more / rates.scale).max() <= SLIGHT_EXCESS * np.abs(found / rates.scale).max():
                     break
@@ -132,27 +141,45 @@ class Full:
 
 def mean_path(
     rates: MeanRates, correction: Correction | None, window: Window, reach: tuple[float, float]
-) -> tuple[Path, Path]:
-    """The mean motions, back and forth from the centre of a window, that have the given mean there."""
+) -> Callable[[Floats], Floats]:
+    """The mean motion within reach of a window that has the given mean there, as a polynomial of time.
+
+    Picard's iteration on Chebyshev points: slopes along the last motion are integrated, and what is integrated is
+    shifted to the mean. There are twice as many points until the last coefficients of the slope vanish.
+    """
     centre, mean, W = window
-    start = mean.copy()
-    for _ in range(MOST_CORRECTIONS):
-        back = plain_path(rates, correction, centre, start, reach[0])
-        forth = plain_path(rates, correction, centre, start, reach[1])
-        miss = bump(GRID) @ _joined(back, forth, centre, centre + W * GRID) - mean
-        if np.abs(miss / rates.scale).max() < SLIGHT_MISS:
+    middle, half = 0.5 * (reach[0] + reach[1]), 0.5 * (reach[1] - reach[0])
+    seen = (centre - middle + W * GRID) / half if W else np.array([(centre - middle) / half])
+    made = mean[None]
+    for count in (FEWEST_NODES * 2**k for k in range(1 + NODE_DOUBLINGS)):
+        x, to_integral = _nodes(count)
+        nodes, change = (middle + half * x).tolist(), math.inf
+        there, in_window = chebvander(x, count), (BUMP if W else np.ones(1)) @ chebvander(seen, count)
+        z = chebval(x, made).T
+        for _ in range(MOST_ITERATIONS):
+            slopes = np.array([rates(t, y) for t, y in zip(nodes, z, strict=True)])
+            if correction is not None:
+                slopes += np.array([correction(t) for t in nodes])
+            made = half * (to_integral @ slopes)
+            made[0] += mean - in_window @ made
+            before, z = z, there @ made
+            last, change = change, float(np.abs((z - before) / rates.scale).max())
+            if change < SLIGHT_MISS or change > last:
+                break
+        if float(np.abs(made[-2:] / rates.scale).max()) < max(SLIGHT_MISS, rates.noise * abs(half)):
             break
-        start = start - miss
-    return back, forth
+    if not change < math.sqrt(SLIGHT_MISS):
+        raise ArithmeticError(
+            f"about t = {centre:.6g} s the mean rates change too fast for means over {2 * half:.3g} s"
+        )
+    return lambda t: np.asarray(chebval((t - middle) / half, made).T)
 
 
-def _constant(rate: Floats) -> Correction:
-    return lambda t: rate
-
-
-def _joined(back: Path, forth: Path, centre: float, t: Floats) -> Floats:
-    ahead = (t - centre) * (forth.t[-1] - centre) >= 0.0
-    return np.where(ahead[:, None], forth.at(np.where(ahead, t, centre)), back.at(np.where(ahead, centre, t)))
+@cache
+def _nodes(count: int) -> tuple[Floats, Floats]:
+    """Chebyshev points, and the matrix that makes the coefficients of an integral of values there."""
+    x = np.cos(np.pi * (np.arange(count) + 0.5) / count)
+    return x, chebint(np.linalg.inv(chebvander(x, count - 1)))
 
 
 def chebyshev(count: int, t0: float, t1: float) -> Floats:
@@ -168,10 +195,10 @@ def interpolated(stretches: Sequence[Stretch], scale: Floats) -> Correction:
     centre, half = 0.5 * (nodes[0] + nodes[-1]), 0.5 * abs(nodes[-1] - nodes[0]) or 1.0
     degree = len(nodes) - 1
     x = (nodes - centre) / half
-    coefficients = np.linalg.solve(np.polynomial.chebyshev.chebvander(x, degree), values)
+    coefficients = np.linalg.solve(chebvander(x, degree), values)
 
     def correction(t: float) -> Floats:
         u = min(max((t - centre) / half, -FARTHEST_OUT), FARTHEST_OUT)
-        return np.asarray(np.polynomial.chebyshev.chebval(u, coefficients))
+        return np.asarray(chebval(u, coefficients))
 
     return correction

@@ -470,13 +470,14 @@ def _compile(f: Any, signature: str, volatile: str | None, divided: bool = False
     try:
         found = translated(f, signature, divided=divided)
     except Unsupported as problem:
-        return _Code.refused(explained(problem, f, divided=divided)), volatile, "on disk"
+        keep: Keep = "nowhere" if problem.lacks_source else "on disk"
+        return _Code.refused(explained(problem, f, divided=divided)), volatile, keep
     except (MemoryError, OSError):
         raise
     except Exception as raised:  # Numba's passes raise other exceptions than its own
         told = raised.args[0] if isinstance(raised, FromNumba) else raised
         said_by_numba = type(told).__module__.startswith("numba.")
-        keep: Keep = "nowhere" if _has_passed(told) else "on disk" if said_by_numba else "in memory"
+        keep = "nowhere" if _has_passed(told) else "on disk" if said_by_numba else "in memory"
         return _Code.refused(explained(told, f, divided=divided)), volatile, keep
     compilations += 1
     addresses = [door.code for door in found.doors if _ADDRESS.search(door.text)]

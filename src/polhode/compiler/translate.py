@@ -30,7 +30,7 @@ from polhode.compiler.digest import (
     plain,
 )
 from polhode.compiler.separate import NOT_APART, CallForm, lanes_in
-from polhode.compiler.source import definition
+from polhode.compiler.source import NoSource, definition
 from polhode.kernels import callback_torques, ops
 from polhode.kernels.algebra import vector_table
 from polhode.kernels.elementary import replacements
@@ -52,6 +52,8 @@ class Unsupported(Exception):
 
     place: tuple[types.FunctionType, int] | None = None
     """The function with that, and its line: a user's function if there is one among the callers."""
+    lacks_source = False
+    """Whether a source is missing: another function with the same code may have one."""
 
 
 class FromNumba(Exception):
@@ -349,6 +351,7 @@ _OF_PYTHON = (ArithmeticError, AttributeError, LookupError, TypeError, ValueErro
 def placed(problem: Exception, node: Any, frame: _Frame) -> Unsupported:
     """Returns a problem with its place: that in a user's function, from the inside out, or else in the kernel."""
     found = problem if isinstance(problem, Unsupported) else Unsupported(str(problem))
+    found.lacks_source |= isinstance(problem, NoSource)
     if found.place is None or (frame.checked and is_ours(found.place[0])):
         found.place = (frame.f, node.lineno)
     return found
@@ -1751,6 +1754,24 @@ def _at_each_time(t: _Translator, f: Any, x: Any, now: Any, n: Any) -> Any:
     return tuple(t.packed([t.as_kind(found[k], "f") for found in each]) for k in range(n))
 
 
+def _each_if_it_changes(t: _Translator, f: Any, body: Any, p: Any, times: tuple[Any, ...]) -> tuple[Any, ...]:
+    if _parts_of(body) != 4:
+        return (body,) * len(times)
+    if len(times) == 1 or any(type(x) is Num and x.lanes for x in times):
+        return tuple(t.called(f, (body, p, x)) for x in times)
+    lanes = 1 << (len(times) - 1).bit_length()
+    padded = [*times, *[times[-1]] * (lanes - len(times))]
+    found = t.called(f, (body, p, t.packed([t.as_kind(x, "f") for x in padded])))
+    return tuple(_in_lane(t, found, i) for i in range(len(times)))
+
+
+def _in_lane(t: _Translator, x: Any, i: int) -> Any:
+    if isinstance(x, tuple):
+        items = [_in_lane(t, item, i) for item in x]
+        return type(x)(*items) if is_record(type(x)) else tuple(items)
+    return t.lane(x, i) if type(x) is Num and x.lanes else x
+
+
 def _bits(t: _Translator, x: Any) -> Num:
     return Num("i", 0, t.op(f"bitcast double {t.as_kind(x, 'f')} to i64"))
 
@@ -1799,7 +1820,7 @@ def _known() -> dict[Any, Callable[..., Any]]:
         ops.internal: lambda t, x: x[2] if _parts_of(x) >= 3 else (0.0, 0.0, 0.0),
         ops.across: lambda t, x: x[3] if _parts_of(x) == 5 else (0.0, 0.0, 0.0),
         ops.if_it_changes: lambda t, f, x, p, now: t.called(f, (x, p, now)) if _parts_of(x) == 4 else x,
-        ops.all_of: lambda t, x: t.all_lanes(x),
+        ops.each_if_it_changes: _each_if_it_changes, ops.all_of: lambda t, x: t.all_lanes(x),
         ops.lane: lambda t, x, i: t.lane(x, i),
         ops.from_lanes: lambda t, x: t.packed([t.as_kind(v, "f") for v in x]), ops.at_each_time: _at_each_time,
         ops.halves: _halves, ops.exchanged: lambda t, x, k: t.shuffled(x, x, [i ^ k for i in range(x.lanes)]),

@@ -389,8 +389,8 @@ def _embedded_of(
 ) -> Callable[..., int]:  # fmt: skip
     """Returns the loop over bodies, each in a lane with steps of its own."""
     pull = principal_torque(kernel, tilted=tilted, windowed=windowed)
-    kind = {"gyrostat": scales.gyrostat, "changing": scales.changing}
-    return packed_steps(scheme.value, pull, values_together(values), LANES, **kind)
+    read = values_together(values)
+    return packed_steps(scheme.value, pull, read, LANES, gyrostat=scales.gyrostat, changing=scales.changing)
 
 
 def _blames_method(problem: str) -> bool:
@@ -704,7 +704,7 @@ class BatchRun:
         if rotors is not None:
             own.append((14, rotors))
         if self.start.bodies.changes:
-            own.append((17, np.array([b.handles for b in self.start.bodies.listed])))
+            own.append((17, np.array([b.handles[:1] for b in self.start.bodies.listed])))
         for k, values in own:
             if len(values) == 1:
                 alike[k : k + values.shape[1]] = values[0]

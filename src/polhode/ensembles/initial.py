@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from polhode.body import TRIANGLE_TOLERANCE, Body
+from polhode.body import TRIANGLE_TOLERANCE, Body, ChangingBody
 from polhode.files.records import TorqueFromFile
 from polhode.problem import Problem, checked_state
 from polhode.samples import BLOCK, Draws, is_drawn
@@ -38,6 +38,11 @@ class Bodies:
     """Rotors apart from the bodies, one for all or a row for each; None: the bodies have theirs, if any."""
     t_start: float = 0.0
     """The time of the start, at which bodies that change have the rates that are given."""
+
+    def __post_init__(self) -> None:
+        if len({b.elements_that_change for b in self.listed}) > 1:  # one program for all
+            listed = tuple(b.with_all_elements() for b in self.listed if isinstance(b, ChangingBody))
+            object.__setattr__(self, "listed", listed)
 
     @property
     def changes(self) -> bool:

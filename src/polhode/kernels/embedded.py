@@ -232,7 +232,7 @@ def _again(body: Inertia, p: Params, t: float, s: State, memory: Any) -> tuple[f
 
 
 def packed_steps(
-    scheme: Embedded, pull: Pull, load_values: Callable[[Any, int], Any], lanes: int, *, gyrostat: bool, changing: bool
+    scheme: Embedded, pull: Pull, load_values: Callable[[Any, int], Any], lanes: int, *, gyrostat: bool, changing: int
 ) -> Callable[..., int]:  # fmt: skip
     """Returns the loop over bodies, with the arguments of `drive.loop_over_bodies`, for a body in each lane.
 

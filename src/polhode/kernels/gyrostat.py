@@ -21,7 +21,7 @@ from polhode.kernels.algebra.quat import advanced
 from polhode.kernels.algebra.rotation import exponential
 from polhode.kernels.algebra.vec import combine, cross, times
 from polhode.kernels.algebra.vector_table import tensor_at
-from polhode.kernels.ops import across, if_it_changes, internal, is_full, is_gyrostat, lane
+from polhode.kernels.ops import across, each_if_it_changes, if_it_changes, internal, is_full, is_gyrostat
 from polhode.kernels.types import Changing, Gyrostat, Inertia, Momentary, Params, State, Vec3
 from polhode.support.arrays import Floats
 
@@ -47,13 +47,15 @@ def rate_of(body: Inertia, m: Vec3) -> Vec3:
     return w
 
 
-def momentary(body: Changing, p: Params, t: float) -> Momentary:
+def momentary(body: Changing, p: Params, t: float) -> Any:
     """A body that changes, at a time; beside a jump of its tensor, on the side where the step is."""
     t = min(max(t, p.window[0]), p.window[1])
-    (x, y, z), beside = tensor_at(body.table[0], body.table[1], t)
-    if lane(body.table[1], 0) == 0.0:
-        return Momentary((x, y, z), (1.0 / x, 1.0 / y, 1.0 / z), body.internal, beside, t)
-    a, b, c = beside
+    if len(body.table) == 2:
+        (x, y, z), _ = tensor_at(body.table[0], 0.0, t, body.table[1])
+        i, j, k = y * z, x * z, x * y
+        r = 1.0 / (x * i)  # one division takes longer than the five products
+        return Gyrostat((x, y, z), (r * i, r * j, r * k), body.internal)
+    (x, y, z), (a, b, c) = tensor_at(body.table[0], 1.0, t, body.table[1])
     i, j, k = y * z - a * a, x * z - b * b, x * y - c * c
     d, e, f = b * c - a * x, a * c - b * y, a * b - c * z
     r = 1.0 / (x * i + c * f + b * e)
@@ -65,14 +67,9 @@ def body_at(body: Any, p: Params, t: float) -> Any:
     return if_it_changes(momentary, body, p, t)
 
 
-def frozen_at(body: Any, p: Params, t: float) -> Any:
-    """The same as a gyrostat, for flows of principal axes that stay."""
-    return if_it_changes(_frozen, body, p, t)
-
-
-def _frozen(body: Changing, p: Params, t: float) -> Gyrostat:
-    now = momentary(body, p, t)
-    return Gyrostat(now.inertia, now.inverse, now.internal)
+def bodies_at(body: Any, p: Params, times: tuple[float, ...]) -> Any:
+    """The bodies at several times, in one look at the table."""
+    return each_if_it_changes(momentary, body, p, times)
 
 
 def momentum_of(body: Inertia, w: Vec3) -> Vec3:

@@ -203,6 +203,12 @@ def if_it_changes(f: Callable[[Any, Any, float], Any], body: Any, p: Any, t: flo
 
 
 @primitive
+def each_if_it_changes(f: Callable[[Any, Any, float], Any], body: Any, p: Any, times: tuple[float, ...]) -> Any:
+    """The same at several times; compiled, f is called once, with the times in lanes, unless they have lanes."""
+    return tuple(if_it_changes(f, body, p, t) for t in times)
+
+
+@primitive
 def internal(body: Any) -> Vec3:
     """The internal angular momentum of the body; a constant zero when compiled for one without a rotor."""
     return body[2] if len(body) >= 3 else (0.0, 0.0, 0.0)

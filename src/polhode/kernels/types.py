@@ -56,12 +56,13 @@ class Changing(NamedTuple):
     inertia: Vec3
     inverse: Vec3
     internal: Vec3
-    table: tuple[float, float]
-    """The handle of the table of its tensor, and whether it is full: 0.0 if nothing is beside its diagonal."""
+    table: tuple[Any, ...]
+    """The handle of the table of its tensor, and the piece of it that holds for all of the window, or -1; then 1.0 if
+    anything is beside its diagonal."""
 
 
 class Momentary(NamedTuple):
-    """A body that changes, at one time."""
+    """A body that changes and has a full tensor, at one time."""
 
     inertia: Vec3
     inverse: Vec3
@@ -121,8 +122,8 @@ class Scales(NamedTuple):
     """The principal axis, from 1 to 3, about which the body is symmetric, for schemes that use it; 0: none."""
     gyrostat: bool = False
     """Whether the body has a rotor, a constant internal angular momentum."""
-    changing: bool = False
-    """Whether the body changes with time."""
+    changing: int = 0
+    """The elements of its tensor that change with time: none, 3 or 6."""
     form: int | None = None
     """The index of the form of a scheme that computes the points of a step together; None: the plain form."""
     carried: tuple[float, ...] = ()
@@ -171,7 +172,7 @@ class BoundStep(NamedTuple):
     """The number of numbers in a state that belong to the torque."""
     gyrostat: bool = False
     """Whether the body is a `Gyrostat`."""
-    changing: bool = False
-    """Whether the body is one that changes with time."""
+    changing: int = 0
+    """The elements of the tensor of the body that change with time: none, 3 or 6."""
     sample: "Callable[[Inertia, Params, float, Any], Any] | None" = None
     """For a torque that is sampled: returns the state with what is held from a time on, where a piece begins."""

@@ -384,9 +384,14 @@ def compose(method: Method, fractions: Sequence[float], *, name: str, order: int
     """Returns steps of a symmetric method, one after the other, as one step of higher order.
 
     The composition keeps all that the method keeps, except a generalised order, and reversibility if the row of
-    fractions is not symmetric. The `card` gives its own `summary`, `about` and `cite`; the rest is that of the method.
-    `polhode.kernels.steps.compose` has the usual rows: `triple_jump`, `suzuki`.
+    fractions is not symmetric. The `card` gives its own `summary`, `about` and `cite`; model, options and other names
+    are dropped, and the rest is that of the method. `polhode.kernels.steps.compose` has the usual rows: `triple_jump`,
+    `suzuki`.
     """
+    if abs(math.fsum(fractions) - 1.0) > 1e-12:
+        raise ValueError(f"the fractions of {name} sum to {math.fsum(fractions):.15g}, not to 1")
+    if Keeps.REVERSIBLE not in (method.keeps if method.accepts else method.keeps_when_free):
+        raise ValueError(f"{name} is made of time-symmetric methods; {method.name} does not promise to be one")
     lost = Keeps.NOTHING if tuple(fractions) == tuple(fractions)[::-1] else Keeps.REVERSIBLE
     free = method.orders_when_free and tuple(None if n is None else max(order, n) for n in method.orders_when_free)
     rotor = method.with_rotor and method.with_rotor._replace(

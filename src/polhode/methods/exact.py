@@ -13,6 +13,7 @@ and few outputs: with the same steps, the error is proportional to the square of
 from polhode.kernels.gyrostat import veer
 from polhode.kernels.steps.compensated import CompensatedFlow, CompensatedSplitting
 from polhode.kernels.steps.compose import Splitting, Stage
+from polhode.kernels.steps.constant_torque import ConstantTorque
 from polhode.kernels.steps.correctors import AHEAD, CorrectedSplitting
 from polhode.kernels.steps.flows import free, kick
 from polhode.kernels.types import Depends
@@ -136,6 +137,28 @@ def _chin(compensated: bool) -> Method:
         unscaled=compensated,
     )
 
+
+Romano = Method(
+    "Romano",
+    ConstantTorque(),
+    summary="exact for a constant torque on a sphere, or along the axis of a symmetric body",
+    about="Strang, with a flow that is exact under a torque that is constant in the body: on a sphere any, on a"
+    " symmetric body along its axis (romano2008, romano2008b). Each step holds on to the torque at its start, and half"
+    " kicks carry what changes of it. So spin-up and -down by thrusters are exact at any step; a torque that changes"
+    " has an error of order 2 in its change. Romano writes the attitude by Kummer's functions with complex parameters,"
+    " whose series cancel far from the time of the least rate; here the Taylor series starts at every step. For bodies"
+    " without symmetry, and among many bodies, it is Strang. A step costs a torque evaluation and a series for each"
+    " radian of its turn. Measured for a disc that thrusters spin up through 40,000 radians: the best choice for errors"
+    " below 5e-10, with 5e-11 in 8.6 ms at any step, where SABA8 comes to 5e-10 in 9.2 ms and G8 to 8e-10 in 4.4 ms;"
+    " G8 with compensated sums has 2e-12 in 10 ms. Up to some 1,000 radians SABA8 and G8 are at round-off as soon, and"
+    " under torques that change Strang costs a quarter: then it never is. Free bodies keep what the exact flow"
+    " keeps; nothing is kept under a torque.",
+    cite="romano2008,romano2008b",
+    order=2,
+    orders_when_free=(None, None),
+    accepts=Depends.POSITION | Depends.TIME,
+    keeps_when_free=_FREE,
+)
 
 _ORDERS = (3, 5, 7, 11, 17)
 

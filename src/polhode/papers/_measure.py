@@ -71,11 +71,6 @@ def hat(v: Any) -> Floats:
     return np.array([[0.0, -v[2], v[1]], [v[2], 0.0, -v[0]], [-v[1], v[0], 0.0]])
 
 
-def symplectic_form(m: Any) -> Floats:
-    """The differential of m . R^T dR as a matrix: W((a, u), (b, v)) = u . b - v . a - m . (a x b)."""
-    return np.block([[hat(m), -np.eye(3)], [np.eye(3), np.zeros((3, 3))]])
-
-
 def reference(problem: Problem, t_end: float) -> tuple[Floats, Floats]:
     """Momentum in the body and attitude matrix: exact if the body is free, else to nearly all digits."""
     if isinstance(problem.torque, Free):

@@ -72,7 +72,7 @@ def scales_of(problem: Problem, plan: Plan, others: SpreadOfBodies = NO_OTHERS) 
     if plan.method.ignores_scales:
         scales = ANY_SCALES[_axis_of(problem, plan, others)]
         scales = ANY_SCALES_WITH_ROTOR if _is_gyrostat(problem, others) else scales
-        scales = scales._replace(changing=problem.body.changes)
+        scales = scales._replace(changing=problem.body.elements_that_change)
         return scales._replace(carried=problem.torque.state_sizes) if problem.torque.state_names else scales
     return full_scales(problem, plan, others)
 
@@ -101,7 +101,7 @@ def full_scales(problem: Problem, plan: Plan, others: SpreadOfBodies = NO_OTHERS
     shared = plan.longest_step is not None and not others.many
     return Scales(
         *size, changes, conserves, others.many, effort, axis=axis, gyrostat=gyrostat, carried=carried, shared=shared,
-        changing=body.changes,
+        changing=body.elements_that_change,
     )  # fmt: skip
 
 
@@ -295,7 +295,7 @@ class Binding:
         if scales.axis or self.tilted or scales.gyrostat:
             rotor = scales.gyrostat and not scales.changing
             told = [(scales.axis, "symmetric"), (self.tilted, "tilted"), (rotor, "with a rotor")]
-            told.append((scales.changing, "changing"))
+            told.append((scales.changing, "changing along axes" if scales.changing == 3 else "changing"))
             words = ", ".join([*filter(None, [words]), *[word for is_so, word in told if is_so]])
         return f"{self.name} ({words})" if words else self.name
 

@@ -207,14 +207,15 @@ def as_kernels_see(body: Body, *, gyrostat: bool) -> Inertia:
     a, b, c = triple(body.moments)
     rotor = triple(body.principal_rotor) if gyrostat or body.changes else None
     if body.changes:
-        return Changing((a, b, c), (1.0 / a, 1.0 / b, 1.0 / c), rotor or (0.0, 0.0, 0.0), body.handles)  # type: ignore[return-value]
+        table = (body.handles[0], -1, 1.0)[: body.elements_that_change // 3 + 1]
+        return Changing((a, b, c), (1.0 / a, 1.0 / b, 1.0 / c), rotor or (0.0, 0.0, 0.0), table)  # type: ignore[return-value]
     return body_of((a, b, c), (1.0 / a, 1.0 / b, 1.0 / c), rotor)
 
 
 def setting_of(body: Inertia, frame: Frame, segment: Segment, tuning: tuple[float, float]) -> Floats:
     """Returns the fixed numbers of a segment and of the method, as the loop takes them."""
-    shared, handles = (*segment.window, *tuning), body.table if isinstance(body, Changing) else (0.0, 0.0)
-    setting = np.array([*body.inertia, *body.inverse, *frame.axes, *shared, *internal(body), *handles])
+    shared, handle = (*segment.window, *tuning), body.table[0] if isinstance(body, Changing) else 0.0
+    setting = np.array([*body.inertia, *body.inverse, *frame.axes, *shared, *internal(body), handle])
     assert setting.size == SETTING
     return setting
 

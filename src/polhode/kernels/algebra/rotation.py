@@ -14,7 +14,7 @@ from polhode.kernels.types import Quat, Vec3
 
 
 def exponential(v: Vec3) -> tuple[float, Vec3]:
-    """exp(v), up to a common sign, which does not change the rotation."""
+    """Returns (e, u), where (1 - e, u) is the quaternion of exp(v), up to a common sign."""
     half = 0.5 * sqrt(dot(v, v))
     s, e = sine_versine_of_step(half)
     s = 0.5 * s / max(half, 1e-300)

@@ -180,13 +180,24 @@ def six_looked_up(x: Any, t: float) -> tuple[float, float, float, float, float, 
     return six_in(x, low, t) if low >= 0 else (nothing, nothing, nothing, nothing, nothing, nothing)
 
 
-def tensor_at(handle: float, full: float, t: float) -> tuple[Vec3, Vec3]:
-    """A symmetric tensor at a time, as its elements 11, 22, 33 and 23, 13, 12; `full` is 0 where these are zeros."""
+def piece_within(handle: float, window: tuple[float, float]) -> int:
+    """The piece of a table that holds for all of a window, as far as the table reaches; -1: there is none."""
+    x = numbers_at(lane(handle, 0))
+    begin, end = max(window[0], x[0]), min(window[1], x[1])
+    low = piece_at(x, 0.5 * (begin + end))
+    return low if low >= 0 and x[HEADER + low] <= begin and end <= x[HEADER + low + 1] else -1
+
+
+def tensor_at(handle: float, full: float, t: float, piece: int = -1) -> tuple[Vec3, Vec3]:
+    """A symmetric tensor at a time, as its elements 11, 22, 33 and 23, 13, 12; `full` is 0 where these are zeros.
+
+    The piece of its table is looked for, unless it is given.
+    """
     first = lane(handle, 0)
     same = where(handle == first, 1.0, math.nan)
     numbers = numbers_at(first)
-    low = piece_at(numbers, lane(t, 0))
-    together = low >= 0 and all_of((t >= numbers[HEADER + low]) & (t <= numbers[HEADER + low + 1]))
+    low = piece if piece >= 0 else piece_at(numbers, lane(t, 0))
+    together = piece >= 0 or (low >= 0 and all_of((t >= numbers[HEADER + low]) & (t <= numbers[HEADER + low + 1])))
     if lane(full, 0) == 0.0:
         x, y, z = three_in(numbers, low, t) if together else at_each_time(looked_up, numbers, t, 3)
         nothing = 0.0 * x

@@ -28,6 +28,9 @@ MOST_ITERATIONS = 50
 NEWTON_TOLERANCE = 1e-9
 """The iteration ends after a correction this small relative to the solution. The error left is its square over the
 distance to the nearest other solution; rounding the equation does more, eps over the same distance."""
+MOST_FIXED_POINTS = 500
+ROUND_OFF_CHANGE = 1e-9
+"""Changes of a fixed point that grow are round-off if they are as small as this relative to it."""
 
 
 def solved(i: Vec3, m: Vec3, h: float) -> tuple[Vec3, Vec3, int]:
@@ -65,6 +68,35 @@ def solved(i: Vec3, m: Vec3, h: float) -> tuple[Vec3, Vec3, int]:
             status = OK
             break
     return c, _products(d, c), status
+
+
+def fixed_point(i: Vec3, m: Vec3, h: float, as_printed: bool = False) -> tuple[Vec3, float, int]:
+    """The vector c of `solved` by iteration of I c = (h/2) rho m + b, the number of iterations, and a status.
+
+    It ends as vilmart2008 says: where a change is zero, or longer than the one before. One that is as long ends it too,
+    but for `as_printed`: where iterates alternate for ever, the printed rule is never met.
+    """
+    d, g = (i[1] - i[2], i[2] - i[0], i[0] - i[1]), (0.5 * h * m[0], 0.5 * h * m[1], 0.5 * h * m[2])
+    inverse = (1.0 / i[0], 1.0 / i[1], 1.0 / i[2])
+    c, before, count, status = times(g, inverse), 1e300, 0.0, NO_CONVERGENCE
+    for _ in range(MOST_FIXED_POINTS):
+        new = times(combine(_products(d, c), 1.0 + dot(c, c), g), inverse)
+        change, count = _largest(combine(new, -1.0, c)), count + 1.0
+        if not change < 1e100:  # neither infinite nor NaN can be iterated away
+            break
+        c = new
+        grows = change > before or (change == before and not as_printed)
+        if change == 0.0 or (grows and change <= ROUND_OFF_CHANGE * _largest(c)):
+            status = OK
+            break
+        before = change
+    return c, count, status
+
+
+def iterated(i: Vec3, m: Vec3, h: float) -> tuple[Vec3, Vec3, int]:
+    """What `solved` returns, by `fixed_point`."""
+    c, _, status = fixed_point(i, m, h)
+    return c, _products((i[1] - i[2], i[2] - i[0], i[0] - i[1]), c), status
 
 
 def _largest(v: Vec3) -> float:
@@ -182,6 +214,7 @@ class MoserVeselov(NamedTuple):
 
     adapt: Adapt
     compensated: bool = False
+    solve: Callable[[Vec3, Vec3, float], tuple[Vec3, Vec3, int]] = solved
 
     @property
     def ignores_scales(self) -> bool:
@@ -202,13 +235,13 @@ class MoserVeselov(NamedTuple):
 
     def _drift(self) -> Callable[[Inertia, State, float, float, float], tuple[State, int]]:
         """The function that computes the increment of a free body from its H and C."""
-        adapt, attitude = self.adapt, stretching if self.compensated else turning
+        adapt, solve, attitude = self.adapt, self.solve, stretching if self.compensated else turning
 
         def drift(body: Inertia, s: State, h: float, H: float, C: float) -> tuple[State, int]:
             moments, length, status = adapt(body, H, C, h)
             if status != OK:
                 return State((0.0, 0.0, 0.0, 0.0), (0.0, 0.0, 0.0)), status
-            c, b, status = solved(moments, s.m, length)
+            c, b, status = solve(moments, s.m, length)
             k = 4.0 / (length * (1.0 + dot(c, c)))
             return State(attitude(s.q, c), (k * b[0], k * b[1], k * b[2])), status
 

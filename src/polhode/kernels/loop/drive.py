@@ -9,6 +9,7 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from polhode.kernels.algebra.dd import two_sum
+from polhode.kernels.algebra.vector_table import piece_within
 from polhode.kernels.callback_torques import apart
 from polhode.kernels.codegen import function, tuple_of, writer_of
 from polhode.kernels.ops import all_of, beginning_at, columns, lane, triple, verdict, view
@@ -41,7 +42,7 @@ class Counters(NamedTuple):
 
 AT = Counters()
 COUNTERS = len(AT)
-SETTING = 19  # inertia 3, inverse 3, axes 4, window 2, tuning 2, internal momentum 3, handles of a changing body 2
+SETTING = 18  # inertia 3, inverse 3, axes 4, window 2, tuning 2, internal momentum 3, handle of a changing body 1
 HARDLY = 1e-12  # a rest that is longer than the longest step by this part of it is one step: no round-off is left over
 CLOCK = 2  # after the state, where steps choose their length: time since the start of the segment, and its low half
 
@@ -62,12 +63,20 @@ def load_gyrostat(x: Any, values: Any) -> tuple[Any, Params]:
 def load_changing(x: Any, values: Any) -> tuple[Any, Params]:
     """Reads the same for a body that changes with time."""
     body, p = load_setting(x, values)
-    return Changing(body.inertia, body.inverse, (x[14], x[15], x[16]), (x[17], x[18])), p
+    return Changing(body.inertia, body.inverse, (x[14], x[15], x[16]), (x[17], piece_within(x[17], p.window), 1.0)), p
 
 
-def loader(*, gyrostat: bool, changing: bool) -> Callable[[Any, Any], tuple[Any, Params]]:
+def load_along_axes(x: Any, values: Any) -> tuple[Any, Params]:
+    """Reads the same for one whose moments change, about axes that stay."""
+    body, p = load_setting(x, values)
+    return Changing(body.inertia, body.inverse, (x[14], x[15], x[16]), (x[17], piece_within(x[17], p.window))), p
+
+
+def loader(*, gyrostat: bool, changing: int) -> Callable[[Any, Any], tuple[Any, Params]]:
     """Returns the function that reads a body of such a kind."""
-    return load_changing if changing else load_gyrostat if gyrostat else load_setting
+    if changing:
+        return load_along_axes if changing == 3 else load_changing
+    return load_gyrostat if gyrostat else load_setting
 
 
 def driver(

@@ -12,6 +12,7 @@ from fractions import Fraction
 from typing import Any, NamedTuple
 
 from polhode.kernels.codegen import function
+from polhode.kernels.gyrostat import bodies_at
 from polhode.kernels.ops import fma, from_lanes, lane
 from polhode.kernels.states import moved, scaled, slope_of
 from polhode.kernels.status import OK
@@ -70,7 +71,8 @@ def _lines(
     lead, mix = weighted(DORMAND_PRINCE.step, "k", "moved")
     return [
         f"{', '.join(history)}, there, length, spent = memory",
-        "k0 = slope(body, p, t, s)",
+        "now, then = bodies_at(body, p, (t, t + h))",
+        "k0 = slope(now, p, t, s)",
         *here,
         "same = lane(length, 0) == h",  # bodies in lanes have made the same steps: one lane speaks for all
         f"if same and lane(there, 0) == {float(order - 1)!r}:",
@@ -99,7 +101,7 @@ def in_numbers(order: int) -> tuple[Make, int]:
     here = [f"x0_{a} = k0.{PARTS[a]}" for a in parts]
     at = [f"fma(h, {_sum(bashforth(order), known[a])}, s.{PARTS[a]})" for a in parts]
     by = [f"h * {_sum(moulton(order), [f'f.{PARTS[a]}', *known[a][:-1]])}" for a in parts]
-    lines = _lines(order, history, kept, here, [f"f = slope(body, p, t + h, {_state(at)})"], [f"d = {_state(by)}"])
+    lines = _lines(order, history, kept, here, [f"f = slope(then, p, t + h, {_state(at)})"], [f"d = {_state(by)}"])
     return _maker(lines, len(history)), len(history) + COUNTS
 
 
@@ -113,7 +115,7 @@ def in_registers(order: int) -> Make:
     known = [f"x{j}" for j in range(order)]
     guess = [
         f"g = {_sum(bashforth(order), known)}",
-        f"f = slope(body, p, t + h, {_state([f'fma(h, lane(g, {a}), s.{PARTS[a]})' for a in lanes])})",
+        f"f = slope(then, p, t + h, {_state([f'fma(h, lane(g, {a}), s.{PARTS[a]})' for a in lanes])})",
     ]
     step = [
         f"x = {packed('f')}",
@@ -131,7 +133,7 @@ def _maker(lines: Sequence[str], slopes: int, nothing: str = "z") -> Make:
     def make(pull: Pull) -> tuple[Start, Any]:
         names = {
             "State": State, "slope": slope_of(pull), "fma": fma, "lane": lane, "from_lanes": from_lanes,
-            "moved": moved, "scaled": scaled, "OK": OK,
+            "bodies_at": bodies_at, "moved": moved, "scaled": scaled, "OK": OK,
         }  # fmt: skip
         start: Start = function("start(body, p, t, s)", begin, {"from_lanes": from_lanes})
         return start, function("change(body, p, t, s, h, memory)", lines, names)

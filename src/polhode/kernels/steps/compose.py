@@ -11,7 +11,7 @@ from typing import Any, NamedTuple, Protocol
 from polhode.kernels.algebra.quat import normalised, rescaling, tidied
 from polhode.kernels.codegen import function
 from polhode.kernels.free.exact_flow import added
-from polhode.kernels.gyrostat import frozen_at, veer
+from polhode.kernels.gyrostat import body_at, veer
 from polhode.kernels.states import form_of
 from polhode.kernels.status import OK
 from polhode.kernels.steps import tangent
@@ -167,7 +167,7 @@ class Splitting(NamedTuple):
             lines, names = _loop(stages, times, names)
         lines += ["return State(tidied(s.q), s.m), memory, OK"]
         if scales and scales.changing:  # the flows of the body as it is in the middle of the step
-            lines, names = ["body = frozen_at(body, p, t + 0.5 * h)", *lines], names | {"frozen_at": frozen_at}
+            lines, names = ["body = body_at(body, p, t + 0.5 * h)", *lines], names | {"body_at": body_at}
         step = function("step(body, p, t, s, h, memory)", lines, names)
         start: Start = pull if carried else nothing
         evaluations = sum(s.evaluations for s in stages)
@@ -248,7 +248,9 @@ def _loop(stages: Sequence[Stage], times: Sequence[float], names: dict[str, Any]
 
 
 class Routine(NamedTuple):
-    """A scheme written as a function of its torque: Runge-Kutta, Newmark and others that are no splittings.
+    """A scheme written as a function of its torque, whose step returns the new state.
+
+    The steps of `Increments` return the change of the state.
 
     If the number of evaluations differs from step to step, the last number of the memory counts them.
     """

@@ -11,6 +11,7 @@ from typing import Any
 from polhode.kernels.algebra.quat import norm2, normalised
 from polhode.kernels.algebra.vec import dot
 from polhode.kernels.codegen import function
+from polhode.kernels.gyrostat import bodies_at
 from polhode.kernels.states import Slope, form_of, sizes_of
 from polhode.kernels.steps.explicit_runge_kutta import stage_lines, weighted
 from polhode.kernels.steps.tableaux import DORMAND_PRINCE, DORMAND_PRINCE_ERROR5, DORMAND_PRINCE_THIRD
@@ -45,8 +46,8 @@ def pair(pull: Pull, carried: tuple[float, ...] = ()) -> tuple[Slope, Attempt]:
         "return turned(new, normalised(new.q)), error",
     ]
     names = {
-        "error_norm": _norm_with(carried) if carried else error_norm, "moved": form.moved, "normalised": normalised,
-        "scaled": form.scaled, "slope": slope, "turned": form.turned,
+        "bodies_at": bodies_at, "error_norm": _norm_with(carried) if carried else error_norm, "moved": form.moved,
+        "normalised": normalised, "scaled": form.scaled, "slope": slope, "turned": form.turned,
     }  # fmt: skip
     return slope, function("attempt(body, p, t, s, h, k0, rtol, atol, sizes)", lines, names)
 

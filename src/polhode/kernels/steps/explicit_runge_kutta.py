@@ -11,7 +11,7 @@ from polhode.kernels.algebra.quat import advanced
 from polhode.kernels.algebra.rotation import change_of_attitude, exponential
 from polhode.kernels.algebra.vec import combine, cross, dot
 from polhode.kernels.codegen import function
-from polhode.kernels.gyrostat import body_at, rate_of
+from polhode.kernels.gyrostat import bodies_at, body_at, rate_of
 from polhode.kernels.ops import fma
 from polhode.kernels.states import form_of
 from polhode.kernels.status import OK
@@ -38,12 +38,23 @@ def weighted(row: Sequence[Number], name: str, plus: str) -> tuple[float, str]:
     return float(lead), text
 
 
-def stage_lines(tableau: Tableau) -> list[str]:
-    """Writes the lines that compute the slopes k1, k2, ... from k0."""
-    lines = []
+def body_lines(rows: Sequence[Sequence[Number]]) -> tuple[str, list[str]]:
+    """Writes the line that computes the bodies at the times of stages, and their names: one that changes does so."""
+    times = [time_of(row) for row in rows]
+    once = list(dict.fromkeys(times))
+    names = "".join(f"b{i}, " for i in range(len(once)))
+    return f"{names}= bodies_at(body, p, ({', '.join(once)},))", [f"b{once.index(time)}" for time in times]
+
+
+def stage_lines(tableau: Tableau, *, first: bool = False) -> list[str]:
+    """Writes the lines that compute the slopes k1, k2, ... from k0, or with the `first` of them."""
+    stages = tableau.stages if first else tableau.stages[1:]
+    line, bodies = body_lines(stages)
+    lines = [line, f"k0 = slope({bodies[0]}, p, t, s)"] if first else [line]
     for i, row in enumerate(tableau.stages[1:], 1):
         lead, mix = weighted(row, "k", "moved")
-        lines.append(f"k{i} = slope(body, p, {time_of(row)}, moved(s, {lead!r} * h, {mix}))")
+        body = bodies[i - len(tableau.stages)]
+        lines.append(f"k{i} = slope({body}, p, {time_of(row)}, moved(s, {lead!r} * h, {mix}))")
     return lines
 
 
@@ -53,8 +64,9 @@ def in_space(tableau: Tableau) -> Make:
     def make(pull: Any, carried: tuple[float, ...] = ()) -> tuple[Start, Any]:
         form = form_of(len(carried))
         lead, mix = weighted(tableau.step, "k", "moved")
-        lines = ["k0 = slope(body, p, t, s)", *stage_lines(tableau), f"return scaled({lead!r} * h, {mix}), memory, OK"]
+        lines = [*stage_lines(tableau, first=True), f"return scaled({lead!r} * h, {mix}), memory, OK"]
         names = {"slope": form.slope_of(pull), "moved": form.moved, "scaled": form.scaled, "OK": OK}
+        names |= {"bodies_at": bodies_at}
         return nothing, function("change(body, p, t, s, h, memory)", lines, names)
 
     return make
@@ -117,8 +129,9 @@ def on_group(tableau: GroupTableau) -> Make:
 
 
 _GROUP_NAMES: dict[str, Any] = {
-    "State": State, "CarriedState": CarriedState, "OK": OK, "advanced": advanced, "combine": combine, "cross": cross,
-    "exponential": exponential, "change_of_attitude": change_of_attitude, "followed": followed, "stretched": stretched,
+    "State": State, "CarriedState": CarriedState, "OK": OK, "advanced": advanced, "bodies_at": bodies_at,
+    "combine": combine, "cross": cross, "exponential": exponential,
+    "change_of_attitude": change_of_attitude, "followed": followed, "stretched": stretched,
 }  # fmt: skip
 
 
@@ -126,7 +139,8 @@ def _group_lines(tableau: GroupTableau, *, carries: bool) -> list[str]:
     """Writes the lines of an increment on the group."""
     known: dict[Turn, str] = {}
     state, more = ("CarriedState", ", z{0}") if carries else ("State", "")
-    lines = [f"w0, n0{more.format(0)} = slope(body, p, t, s)"]
+    line, bodies = body_lines([total(turns) for turns in tableau.stages])
+    lines = [line, f"w0, n0{more.format(0)} = slope({bodies[0]}, p, t, s)"]
 
     def rotation(turns: Turns) -> str:
         """Writes a product of exponentials; each exponential is computed once."""
@@ -150,7 +164,7 @@ def _group_lines(tableau: GroupTableau, *, carries: bool) -> list[str]:
         lines.append(f"r = {rotation(turns)}")
         z = numbers(row, "further(s.z, {lead!r} * h, {mix})")
         lines.append(f"y = {state}(advanced(s.q, r[0], r[1]), combine(s.m, {lead!r} * h, {mix}){z})")
-        lines.append(f"w{i}, n{i}{more.format(i)} = slope(body, p, {time_of(row)}, y)")
+        lines.append(f"w{i}, n{i}{more.format(i)} = slope({bodies[i]}, p, {time_of(row)}, y)")
     row = total(tableau.step)
     lead, mix = weighted(row, "n", "combine")
     lines.append(f"r = {rotation(tableau.step)}")

@@ -22,7 +22,7 @@ from polhode.kernels.algebra.quat import norm2
 from polhode.kernels.algebra.vec import combine, cross, dot, times
 from polhode.kernels.codegen import function
 from polhode.kernels.gyrostat import body_at
-from polhode.kernels.ops import exchanged, fma, from_lanes, halves, internal, is_gyrostat, joined, lane
+from polhode.kernels.ops import across, exchanged, fma, from_lanes, halves, internal, is_gyrostat, joined, lane
 from polhode.kernels.states import form_of, sizes_of
 from polhode.kernels.status import NO_CONVERGENCE, OK, UNSOUND
 from polhode.kernels.steps.coefficients import legendre_point
@@ -285,8 +285,9 @@ def one_by_one(c: Collocation, *, compensated: bool, changing: bool = False) -> 
         return f"({', '.join(f'memory[{a * count + i}]' for i in range(count))})"
 
     bodies = [f"x{i} = body_at(body, p, t + {node!r} * h)" for i, node in enumerate(c.nodes)]
-    for k, part in enumerate(("inverse", "across")):
-        bodies += [f"{row(f'b{3 * k + j}')} = {', '.join(f'x{i}.{part}[{j}]' for i in range(count))}" for j in range(3)]
+    for k, part in enumerate(("x{0}.inverse", "across(x{0})")):
+        found = [part.format(i) for i in range(count)]
+        bodies += [f"{row(f'b{3 * k + j}')} = {', '.join(f'{x}[{j}]' for x in found)}" for j in range(3)]
     bodies += [f"bodies = ({', '.join(f'x{i}' for i in range(count))})"]
     return Dialect(
         count, ahead, integrate, completed, weighted(c.weights), increment,
@@ -362,7 +363,7 @@ def together(c: Collocation, *, compensated: bool, torque_too: bool = True) -> D
         (
             f"bodies = body_at(body, p, t + {lanes(c.nodes)} * h)",
             "b0, b1, b2 = bodies.inverse",
-            "b3, b4, b5 = bodies.across",
+            "b3, b4, b5 = across(bodies)",
         ),
     )  # fmt: skip
 
@@ -507,7 +508,7 @@ def _collocation_text(
         **_kind(carried), "internal": internal, "ahead": dialect.ahead, "completed": dialect.completed,
         "increment": dialect.increment, "NORM_TOLERANCE": NORM_TOLERANCE, "COMPLETED": COMPLETED,
     }  # fmt: skip
-    names |= {"body_at": body_at} if changing else {}
+    names |= {"across": across, "body_at": body_at} if changing else {}
     head = f"change(body, p, t, s, {'low, ' if compensated else ''}h, memory)"
     begin = ["d = slope(body, p, t, s)", f"return ({', '.join(dialect.same(f'd.{part}') for part in state)}, 0.0, 1.0)"]
     return begin, head, lines, names

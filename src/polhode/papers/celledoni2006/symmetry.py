@@ -7,12 +7,12 @@ after 1 s. Right: distance from Strang's splitting with the exact free body, whi
 """
 
 import numpy as np
-from scipy.spatial.transform import Rotation
 
-from polhode import ensemble, simulate
+from polhode import simulate
 from polhode.body import Body
 from polhode.papers._figure import Figure, loglog, panels
-from polhode.papers._measure import integrate, pose, slope, symplectic_form, tight
+from polhode.papers._maps import defect
+from polhode.papers._measure import integrate, pose, slope, tight
 from polhode.papers.celledoni2006._common import WEIGHT
 from polhode.papers.study import Claim, Data, Size, claim, named
 from polhode.solution import Solution
@@ -35,7 +35,7 @@ def run(size: Size) -> Data:
         method=named("method", METHODS, "method"),
         step=named("step", steps, "step", "s"),
         symplectic=named(
-            "method step", [[symplectic_defect(m, h) for h in steps] for m in METHODS], "change of the symplectic form"
+            "method step", [[defect(TASK, m, h) for h in steps] for m in METHODS], "change of the symplectic form"
         ),
         reversal=named("method", [reversal_defect(m, steps[0]) for m in METHODS], "state after steps forth and back"),
         error=named("method step", [[_apart(s, true) for s in row] for row in last], "error after 1 s"),
@@ -62,24 +62,6 @@ def reversal_defect(method: str, h: float) -> float:
     )  # fmt: skip
     start = np.linalg.norm(back.attitude[-1].as_matrix() - np.eye(3))
     return float(np.hypot(start, np.linalg.norm(back.momentum[-1] - forth.momentum[0])))
-
-
-def symplectic_defect(method: str, h: float) -> float:
-    """The largest entry of J^T W(new) J - W(old), where J is the derivative of one step.
-
-    Coordinates around a state are (a, u): R exp(a), m + u. The derivative is a central difference of sixth order.
-    """
-    d, weights = 1 / 64, {1: 3 / 4, 2: -3 / 20, 3: 1 / 60}
-    shifts = np.array([np.zeros(6), *(s * k * d * e for e in np.eye(6) for k in weights for s in (1, -1))])
-    start = TASK.momentum_start
-    after = ensemble(
-        TASK.body, TASK.torque, omega=TASK.body.rate(start + shifts[:, 3:]),
-        attitude=Rotation.from_rotvec(shifts[:, :3]), t_span=(0.0, h), step=h, method=method,
-    )  # fmt: skip
-    q, m = Rotation.from_quat(after.quaternion[:, -1], scalar_first=True), after.momentum[:, -1]
-    moved = np.hstack([(q[0].inv() * q).as_rotvec(), m - m[0]])[1:].reshape(6, 3, 2, 6)
-    J = np.einsum("k,ekc->ce", list(weights.values()), moved[:, :, 0] - moved[:, :, 1]) / d
-    return float(np.abs(J.T @ symplectic_form(m[0]) @ J - symplectic_form(start)).max())
 
 
 def check(data: Data, size: Size) -> list[Claim]:

@@ -92,7 +92,7 @@ def deviations(size: Size) -> Data:
     """What figures 9 and 10 draw: for each method and step the largest deviations, and the error at the end."""
     steps = STEPS[:4] if size.quick else STEPS
     found = np.array(
-        [[_largest_deviations(m, h, 60.0 if size.quick else HUNDRED_MINUTES) for h in steps] for m in COMPARED]
+        [[largest_deviations(m, h, 60.0 if size.quick else HUNDRED_MINUTES) for h in steps] for m in COMPARED]
     )
     return Data(
         step=named("step", steps, "step", "s"),
@@ -104,7 +104,8 @@ def deviations(size: Size) -> Data:
 
 
 @cache
-def _largest_deviations(method: str, step: float, t_end: float) -> tuple[float, float, float]:
+def largest_deviations(method: str, step: float, t_end: float) -> tuple[float, float, float]:
+    """The largest deviations of energy and momentum, and the error of the angular velocity at the end."""
     run = motion(method, step, t_end)
     return largest(run.energy), largest(run.momentum), largest(run.omega[-1] - exactly(t_end))
 

@@ -72,6 +72,18 @@ def simpson(inertia: Sequence[float], h: float, sine_cosine: SineCosine = exact)
     return step
 
 
+def normalised(step: Step, square: float) -> Step:
+    """Makes a step whose result is brought back to the length whose square this is, without a root."""
+    half = 0.5 / square
+
+    def scaled(m: Vector) -> Vector:
+        y = step(m)
+        k = 1.5 - half * (y[0] * y[0] + y[1] * y[1] + y[2] * y[2])
+        return k * y[0], k * y[1], k * y[2]
+
+    return scaled
+
+
 def runge_kutta(inertia: Sequence[float], h: float, tableau: Tableau = FEHLBERG, *, zeros: bool = True) -> Step:
     """Makes a step for Euler's equations of the rates; with `zeros`, zero coefficients are multiplied with as well."""
     i1, i2, i3 = inertia

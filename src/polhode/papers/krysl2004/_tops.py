@@ -1,20 +1,18 @@
 """The Lagrangian top and its invariants, SW begun anew, and single steps of a method as maps of states."""
 
 import math
-from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
 from polhode import HeavyTop
 from polhode.body import Body
-from polhode.kernels.status import OK
 from polhode.kernels.steps.compose import Increments
-from polhode.kernels.steps.flows import principal_torque
 from polhode.kernels.types import Depends, Inertia, Params, Pull, Start, State
-from polhode.methods import Keeps, Method, find
+from polhode.methods import Keeps, Method
 from polhode.methods.compared.newmark import simo_wong
-from polhode.papers._measure import pose, symplectic_form
+from polhode.papers._maps import Carried, Steps
+from polhode.papers._measure import pose
 from polhode.problem import Problem
 from polhode.solution import Solution
 from polhode.support.arrays import Floats
@@ -93,40 +91,6 @@ SW_ANEW = Method(
 # --- steps as maps
 
 
-class Carried(NamedTuple):
-    """Holds a state, and what the method remembers with it."""
-
-    state: State
-    memory: Any
-
-
-class Steps:
-    """Runs a method on a problem step by step, in plain Python: with its memory, and with states of any kind."""
-
-    def __init__(self, problem: Problem, method: str | Method) -> None:
-        self.method = find(method) if isinstance(method, str) else method
-        torque, body = problem.torque, problem.body
-        pull = principal_torque(torque.torque_kernel, tilted=False, windowed=False)
-        self.stepper = self.method.scheme.bind(pull, torque.depends)
-        inertia = tuple(body.moments.tolist())
-        self.body = Inertia(inertia, tuple(1.0 / i for i in inertia))
-        self.p = Params(tuple(torque.parameters(body)), (1.0, 0.0, 0.0, 0.0), (-math.inf, math.inf), self.method.tuning)
-        self.start = State(tuple(problem.quaternion_start.tolist()), tuple(problem.momentum_start.tolist()))
-
-    def begun(self, s: State) -> Carried:
-        """The state at the beginning of a run."""
-        return Carried(s, self.stepper.start(self.body, self.p, 0.0, s))
-
-    def after(self, at: Carried, h: float, count: int = 1) -> Carried:
-        """The state some steps later. No torque of this paper's tops depends on time."""
-        for _ in range(count):
-            s, memory, status = self.stepper.step(self.body, self.p, 0.0, at.state, h, at.memory)
-            if status != OK:
-                raise ArithmeticError(f"{self.method.name} could not make a step of {h:g}")
-            at = Carried(s, memory)
-        return at
-
-
 def distance(a: State, b: State) -> float:
     """The larger of the difference of quaternions, whatever their signs, and the relative one of momenta."""
     p, q = np.array(a.q), np.array(b.q)
@@ -147,37 +111,3 @@ def there_and_back(steps: Steps, h: float, count: int, *, anew: bool) -> float:
     elif steps.method.name == "HSTAGM":
         last = Carried(last.state, (*before.memory[:7], -h, before.memory[8]))
     return distance(steps.after(last, -h, count).state, steps.start)
-
-
-# --- the symplectic form on the cotangent bundle of the rotations, trivialised from the left
-
-
-def _moved(s: State, x: Floats) -> State:
-    """The state at the coordinates x = (theta, dm) around s: R exp(theta), m + dm."""
-    angle = float(np.linalg.norm(x[:3]))
-    u = np.sinc(angle / (2 * np.pi)) / 2 * x[:3]
-    c, a, v = math.cos(angle / 2), s.q[0], np.array(s.q[1:])
-    q = (a * c - v @ u, *(a * u + c * v + np.cross(v, u)))
-    return State(tuple(map(float, q)), tuple(map(float, np.array(s.m) + x[3:])))  # type: ignore[arg-type]
-
-
-def _coordinates(s: State, around: State) -> Floats:
-    """The coordinates of a state around another: the inverse of `_moved`."""
-    a, b = np.array(around.q), np.array(s.q)
-    c, v = float(a @ b), a[0] * b[1:] - b[0] * a[1:] - np.cross(a[1:], b[1:])
-    sine = float(np.linalg.norm(v))
-    scale = 2.0 if sine == 0 else 2 * math.atan2(sine, abs(c)) / sine
-    return np.concatenate([math.copysign(scale, c) * v, np.subtract(s.m, around.m)])
-
-
-def symplectic_defect(flow: Callable[[State], State], s: State) -> float:
-    """The largest entry of J^T W(new) J - W(old), J by differences of sixth order, whose own error is 1e-12."""
-    new, d, columns = flow(s), 1 / 64, []
-    for e in np.eye(6):
-        column = np.zeros(6)
-        for k, weight in ((1, 3 / 4), (2, -3 / 20), (3, 1 / 60)):
-            up, down = (_coordinates(flow(_moved(s, sign * k * d * e)), new) for sign in (1, -1))
-            column += weight / d * (up - down)
-        columns.append(column)
-    J = np.array(columns).T
-    return largest(J.T @ symplectic_form(new.m) @ J - symplectic_form(s.m))

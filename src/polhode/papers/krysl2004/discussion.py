@@ -12,9 +12,9 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from polhode.kernels.types import State
 from polhode.methods import Method
 from polhode.papers._figure import COLOURS, MARKERS, Figure, labelled, loglog, panels
+from polhode.papers._maps import Steps, defect
 from polhode.papers._measure import integrate, slope
 from polhode.papers.krysl2004 import _tops as tops
 from polhode.papers.krysl2004._common import FREE, SLOW_TOP
@@ -57,8 +57,12 @@ def run(size: Size) -> Data:
         top=named("simo_wong top_step top_window", top, "mean relative error of the Hamiltonian of the slow top"),
         form=named("form", FORMS, "methods whose symplectic defect is measured"),
         form_step=named("form_step", form_steps, "their steps", "s"),
-        defect=named("form form_step", [[_defect(m, h) for h in form_steps] for m in FORMS], "defect up to t = 1"),
-        once=named("form", [_defect(m, 0.1, 1) for m in FORMS], "defect of one step of 0.1"),
+        defect=named(
+            "form form_step",
+            [[defect(FREE, m, h, round(1 / h)) for h in form_steps] for m in FORMS],
+            "defect up to t = 1",
+        ),
+        once=named("form", [defect(FREE, m, 0.1) for m in FORMS], "defect of one step of 0.1"),
         halfway=named("kept", [energy, length], "relative spread of energy and length of momentum between steps"),
         whole=named("kept", _at_steps(), "the same at the ends of steps"),
         returned=named("returned", RETURNED, "methods that are reversed"),
@@ -78,19 +82,9 @@ def _windows(problem: Problem, steps: Sequence[float], end: float, window: float
     return np.array([[row.mean(axis=1) for row in each] for each in rows])
 
 
-def _defect(method: str, h: float, count: int = 0) -> float:
-    """The defect of this number of steps, or of as many as reach t = 1."""
-    steps = tops.Steps(FREE, method)
-
-    def flow(s: State) -> State:
-        return steps.after(steps.begun(s), h, count or round(1 / h)).state
-
-    return tops.symplectic_defect(flow, steps.start)
-
-
 def _halfway(count: int) -> tuple[float, float]:
     """Spreads of energy and |I w| half way through steps of NMB, at the rate w + h a / 2 that turns the body."""
-    steps = tops.Steps(FREE, "NMB")
+    steps = Steps(FREE, "NMB")
     at, momenta = steps.begun(steps.start), []
     for _ in range(count):
         momenta.append(np.array(at.state.m) + HALF_STEP / 2 * np.array(at.memory))
@@ -108,12 +102,12 @@ def _spreads(m: Floats) -> tuple[float, float]:
 
 
 def _returned(method: str, *, anew: bool) -> float:
-    return tops.there_and_back(tops.Steps(SLOW_TOP, method), BACK_STEP, BACK_COUNT, anew=anew)
+    return tops.there_and_back(Steps(SLOW_TOP, method), BACK_STEP, BACK_COUNT, anew=anew)
 
 
 def _apart(problem: Problem) -> float:
     ends = [
-        (steps := tops.Steps(problem, m)).after(steps.begun(steps.start), BACK_STEP, SAME_COUNT).state
+        (steps := Steps(problem, m)).after(steps.begun(steps.start), BACK_STEP, SAME_COUNT).state
         for m in ("NMB", "NMS")
     ]
     return tops.distance(*ends)

@@ -13,15 +13,11 @@ from polhode.support.arrays import Floats
 PHASES = 256
 
 
-def relative_errors(moments: Floats, roots_first: bool = False) -> Floats:
-    """The errors of b0 to b3 as doubles, in units of eps; `roots_first`: sqrt(a) / sqrt(b) for sqrt(a / b)."""
-
-    def root(a: float, b: float) -> float:
-        return sqrt(a) / sqrt(b) if roots_first else sqrt(a / b)
-
+def relative_errors(moments: Floats) -> Floats:
+    """The errors of b0 to b3 as doubles, in units of eps."""
     i = [float(x) for x in moments]
     i31, i32, i21 = abs(i[2] - i[0]), abs(i[2] - i[1]), abs(i[1] - i[0])
-    rounded = (i21 / i32, root(i[0], i31), root(i[1], i32), root(i[2], i31))
+    rounded = (i21 / i32, sqrt(i[0] / i31), sqrt(i[1] / i32), sqrt(i[2] / i31))
     with localcontext() as context:
         context.prec = 50
         j1, j2, j3 = (Decimal(x) for x in i)
@@ -34,7 +30,7 @@ def relative_errors(moments: Floats, roots_first: bool = False) -> Floats:
         return np.array([float((Decimal(b) - e) / e) for b, e in zip(rounded, exact, strict=True)]) / EPS
 
 
-def predicted_drift(body: Body, momentum: Floats, roots_first: bool = False) -> float:
+def predicted_drift(body: Body, momentum: Floats) -> float:
     """The mean change of the energy in a step of Algorithm 3.1, in units of eps, if only b0 to b3 are rounded.
 
     The step gives y1, y2, y3 with the relative errors of b1, b2, b3, and y3 = b3 a3 dn with that of dn besides, where
@@ -49,7 +45,7 @@ def predicted_drift(body: Body, momentum: Floats, roots_first: bool = False) -> 
     squares = np.asarray(free.at(np.arange(PHASES) / PHASES * free.period).momentum)[:, order] ** 2
     twice_h, twice_c = (squares / i).sum(axis=1).mean(), squares.sum(axis=1).mean()
     dn2 = squares[:, 2] * abs(i[2] - i[0]) / (i[2] * abs(twice_c - twice_h * i[0]))
-    e0, e1, e2, e3 = relative_errors(i, roots_first)
+    e0, e1, e2, e3 = relative_errors(i)
     of_dn = -0.5 * e0 * (1.0 - dn2) / dn2
     e = np.stack([np.full(PHASES, e1), np.full(PHASES, e2), e3 + of_dn], axis=1)
     return float((e * squares / i).sum(axis=1).mean())

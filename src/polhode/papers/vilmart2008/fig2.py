@@ -1,10 +1,10 @@
 """Moser-Veselov of order 10: energy and momentum in space, with and without compensated summation
 
 The change of the energy (left) and of the first component of the angular momentum in space (right) in a million steps
-of 0.01 by the preprocessed Moser-Veselov map of order 10, from the 200 starts of figure 1; body and space axes coincide
-at the start. Top: increments added plainly. Bottom: with compensated summation, quaternions left unscaled. Grey the
-trajectories, bold their mean and their standard deviation. Below, all but the last point are states rounded to doubles,
-which blurs them by some tenths of 2.2e-16. (The paper's caption speaks of 200 starts and of 1000 trajectories.)
+of 0.01 by the preprocessed Moser-Veselov map of order 10, from the 1,000 starts of figure 1; body and space axes
+coincide at the start. Top: increments added plainly. Bottom: with compensated summation, quaternions left unscaled.
+Grey the first 200 trajectories, bold mean and standard deviation of all. Below, all but the last point are states
+rounded to doubles, which blurs them by some tenths of 2.2e-16.
 """
 
 from functools import partial
