@@ -40,6 +40,7 @@ from polhode.accuracy.pace import DRY, MOST_ADAPTIVE_STEPS, MOST_DRY_STEPS, Endl
 from polhode.accuracy.policy import (
     POLICY,
     STALLED,
+    AtRoundOff,
     Floor,
     GiveUp,
     Refine,
@@ -458,7 +459,7 @@ class OneBody:
         )
         if error > self.rtol:
             assert self.ended is not None
-            about = f"; {DRY}" if self.is_dry else ""
+            about = f"; {DRY}" if self.is_dry and not isinstance(self.ended, AtRoundOff) else ""
             warn_not_reached(self.rtol, error, f"and {self.ended.reason}{about}")
         return solution
 
