@@ -1,7 +1,8 @@
-"""Put the pictures of the three walks into CONTRIBUTING.md: `python -m docs.make_walks`.
+"""Put the pictures of the walks into CONTRIBUTING.md: `python -m docs.make_walks`.
 
-Each call is made twice, in plain Python so that kernels are seen and nothing depends on a cache, and the second one
-traced: a file stands below the file from which it was first entered, with the function that was entered.
+Each call is made twice, and the second one traced: a file stands below the file from which it was first entered, with
+the function that was entered. The first walk is in plain Python, so that kernels are seen; in the others these are
+machine code, as they are for a user.
 """
 
 import re
@@ -16,10 +17,16 @@ import pytest
 import polhode as ph
 
 PACKAGE, PAGE = Path(ph.__file__).parent, Path(__file__).parents[1] / "CONTRIBUTING.md"
-LEFT_OUT = ("support/", "__init__.py", "kernels/algebra/", "text/", "compiler/announce.py")
+LEFT_OUT = (
+    "support/", "__init__.py", "kernels/algebra/", "text/", "compiler/announce.py", "compiler/callbacks.py",
+    "compiler/recently_used.py",
+)  # fmt: skip
 """Files that every walk passes and that say nothing of it."""
-DEEPEST = {"free": 4, "rtol": 7, "ensemble": 4}
+DEEPEST = {"free": 4, "rtol": 7, "search": 7, "ensemble": 4}
 """Levels of files in a picture."""
+PLAIN = {"free"}
+"""The walks in plain Python."""
+BODY, TOP = ph.Body([1, 1, 0.5]), ph.HeavyTop(weight=1.0)
 
 
 def free() -> Any:
@@ -29,37 +36,43 @@ def free() -> Any:
 
 def rtol() -> Any:
     """A heavy top to a tolerance."""
-    return ph.simulate(ph.Body([1, 1, 0.5]), ph.HeavyTop(weight=1.0), omega=[0, 0.1, 5], t_span=(0, 2), rtol=1e-9)
+    return ph.simulate(BODY, TOP, omega=[0, 0.1, 5], t_span=(0, 2), rtol=1e-9)
+
+
+def search() -> Any:
+    """The same to a tolerance that wants compensated sums."""
+    return ph.simulate(BODY, TOP, omega=[0, 0.1, 5], t_span=(0, 2), rtol=1e-12)
 
 
 def ensemble() -> Any:
     """Many heavy tops to a tolerance."""
-    omega = [[0, 0.01 * n, 5] for n in range(3)]
-    return ph.ensemble(ph.Body([1, 1, 0.5]), ph.HeavyTop(weight=1.0), omega=omega, t_span=(0, 2), rtol=1e-9)
+    omega = [[0, 0.01 * n, 5] for n in range(16)]
+    return ph.ensemble(BODY, TOP, omega=omega, t_span=(0, 2), rtol=1e-9, threads=1)
 
 
-WALKS: dict[str, Callable[[], Any]] = {"free": free, "rtol": rtol, "ensemble": ensemble}
+WALKS: dict[str, Callable[[], Any]] = {"free": free, "rtol": rtol, "search": search, "ensemble": ensemble}
 Node = tuple[str, list[Any]]
 """A file with the function that was entered, and the files that were first entered from it."""
 
 
-def trace(call: Callable[[], Any]) -> list[Node]:
-    """The files that a call enters, each below the one it was first entered from."""
+def trace(name: str) -> list[Node]:
+    """The files that a walk enters, each below the one it was first entered from."""
+    call = WALKS[name]
     roots: list[Node] = []
     known: dict[str, Node] = {}
 
     def note(frame: FrameType, event: str, _: object) -> None:
-        if event != "call" or (name := _file(frame)) is None or name in known:
+        if event != "call" or (file := _file(frame)) is None or file in known:
             return
         caller = frame.f_back
         while caller is not None and _file(caller) not in known:
             caller = caller.f_back
         above = roots if caller is None else known[str(_file(caller))][1]
-        known[name] = (f"{name}  {frame.f_code.co_qualname.replace('.<locals>', '')}", [])
-        above.append(known[name])
+        known[file] = (f"{file}  {frame.f_code.co_qualname.replace('.<locals>', '')}", [])
+        above.append(known[file])
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("NUMBA_DISABLE_JIT", "1")
+        patch.setenv("NUMBA_DISABLE_JIT", str(int(name in PLAIN)))
         call()
         sys.setprofile(note)
         try:
@@ -88,7 +101,7 @@ def lines(nodes: list[Node], levels: int, depth: int = 0) -> Iterator[str]:
 
 def picture(name: str) -> str:
     """The picture of a walk, as a block of text."""
-    return "```text\n" + "\n".join(line.rstrip() for line in lines(trace(WALKS[name]), DEEPEST[name])) + "\n```\n"
+    return "```text\n" + "\n".join(line.rstrip() for line in lines(trace(name), DEEPEST[name])) + "\n```\n"
 
 
 def place(name: str) -> re.Pattern[str]:

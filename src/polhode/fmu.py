@@ -33,7 +33,7 @@ from polhode.api.stepper import Stepper
 from polhode.body import Body
 from polhode.files.atomic import whole_file
 from polhode.methods import find as find_method
-from polhode.run.integration import SimulationFailed
+from polhode.run.integration import SimulationFailed, reason_of
 from polhode.scenario import Scenario, check_scenario, load_scenario
 from polhode.support.extras import needed
 
@@ -265,7 +265,7 @@ def unit_of(name: str, scenario: str, names: dict[str, Any]) -> Any:
                 self.advance(step_size)
             except Exception as problem:  # a Python torque may raise anything, and out of here that would be fatal
                 kind = "" if isinstance(problem, SimulationFailed | ValueError) else f"{type(problem).__name__}: "
-                self.log(f"{kind}{problem}", enums.Fmi2Status.error)
+                self.log(f"{kind}{reason_of(problem)}", enums.Fmi2Status.error)
                 return False
             return True
 

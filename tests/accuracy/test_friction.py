@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import polhode as ph
-from polhode.accuracy.pace import MOST_STEPS, Endless, Pace
+from polhode.accuracy.pace import MOST_ADAPTIVE_STEPS, Endless, Pace
 from polhode.kernels.status import Status
 from polhode.run.step_warnings import PACE_STEPS
 from polhode.run.stiffness import is_dry
@@ -121,8 +121,8 @@ def test_pace() -> None:
     steady(10, 2000)  # another run
     assert told[-1] == 10
     with pytest.raises(Endless) as seen:
-        Pace(None)(PACE_STEPS, int(2 * MOST_STEPS))
-    assert seen.value.steps == pytest.approx(2 * MOST_STEPS)
+        Pace(None)(PACE_STEPS, int(2 * MOST_ADAPTIVE_STEPS))
+    assert seen.value.steps == pytest.approx(2 * MOST_ADAPTIVE_STEPS)
     shrinking, seen_at = Pace(None), 0
     for k in range(2, 100):  # the k-th million of steps leads to log(k) / 20 of the span
         try:

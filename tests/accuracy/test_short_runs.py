@@ -30,14 +30,14 @@ def stirred(t: float, q: Any, w: Any, p: Any) -> Any:
 @pytest.fixture
 def taken(monkeypatch: pytest.MonkeyPatch) -> list[bool]:
     """Notes of each answer whether it was found here."""
-    found, asked = list[bool](), short_runs.answer
+    found, asked = list[bool](), short_runs.attempt
 
     def noted(*args: Any) -> Any:
         solution = asked(*args)
         found.append(solution is not None)
         return solution
 
-    monkeypatch.setattr(short_runs, "answer", noted)
+    monkeypatch.setattr(short_runs, "attempt", noted)
     return found
 
 
@@ -203,7 +203,7 @@ def carrying(t: float, q: Any, w: Any, p: Any, z: Any) -> Any:
 def test_what_is_out_of_the_ordinary_is_left_to_others(torque: Any, others: dict[str, Any]) -> None:
     given = MOTION | {"rtol": 1e-6} | others
     rtol = given.pop("rtol")
-    assert short_runs.answer(Problem.given(BODY, torque, **given), rtol, None) is None
+    assert short_runs.attempt(Problem.given(BODY, torque, **given), rtol, None) is None
 
 
 def test_mistakes_are_named_as_ever() -> None:
@@ -243,7 +243,7 @@ def test_estimates_hold(rtol: float, taken: list[bool]) -> None:
 def test_a_tolerance_too_tight_for_a_body_that_comes_to_rest_is_left_to_others() -> None:
     """No step is as exact as that where the sums are not compensated."""
     asked = Problem.given(BODY, top(3.0), **(MOTION | {"t_span": (0.0, 300.0)}))
-    assert short_runs.answer(asked, 1e-11, None) is None
+    assert short_runs.attempt(asked, 1e-11, None) is None
 
 
 def test_fields_are_made_when_they_are_read() -> None:

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import pytest
 from docs.make_tree import PACKAGE, PLACE, first_sentence, tree
-from docs.make_walks import picture, place
+from docs.make_walks import WALKS, Node, picture, place, trace
 
 import polhode as ph
 
@@ -104,15 +104,22 @@ def test_the_tree_is_that_of_the_package() -> None:
     assert all(first_sentence(file) for file in PACKAGE.rglob("*.py"))
 
 
-@pytest.mark.parametrize("name", ["free", pytest.param("rtol", marks=pytest.mark.evidence), "ensemble"])
+@pytest.mark.parametrize("name", WALKS)
 def test_the_pictures_are_those_of_a_trace(name: str) -> None:
     shown = place(name).search(PAGE)
     assert shown is not None
     assert shown.group() == picture(name), "run python -m docs.make_walks"
 
 
+def test_a_short_motion_passes_few_files() -> None:
+    def count(nodes: list[Node]) -> int:
+        return sum(1 + count(below) for _, below in nodes)
+
+    assert 10 < count(trace("rtol")) <= 15 < count(trace("search"))
+
+
 def test_every_file_that_is_named_is_there() -> None:
-    walks = PAGE[PAGE.index("## Three walks") : PAGE.index("## Rules of the tree")]
+    walks = PAGE[PAGE.index("## Four walks") : PAGE.index("## Rules of the tree")]
     named = set(re.findall(r"`([\w/]+\.py)`", walks))
     assert len(named) > 20
     for name in named:

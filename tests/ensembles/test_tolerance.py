@@ -200,7 +200,8 @@ def test_bodies_of_which_nothing_is_known_are_told() -> None:
 
 
 def test_a_tolerance_out_of_reach_is_told() -> None:
-    with pytest.warns(ph.ToleranceNotReached, match="was not reached for 9 of 9 bodies"):
+    why = r"rtol=1e-15 was not reached for 9 of 9 bodies: the largest error is estimated as \S+, and .*round-off"
+    with pytest.warns(ph.ToleranceNotReached, match=why):
         many = ph.ensemble(
             BODY, STRONG, omega=RATES[:9], t_span=(0.0, 4.0), rtol=1e-15, method="RK4"
         )  # fmt: skip

@@ -33,7 +33,7 @@ def energy(t: float, q: Any, p: Any) -> Any:
 
 
 turned = ph.torque(lambda t, q, w, p: (p[0], 0.0, 0.0), parameters=[0.3], potential=energy)
-FAR = r"the torque late raised IndexError: index 1 is out of bounds .* size 1 after 4 of 10 steps, at t = 0.4;"
+FAR = r"the torque late raised IndexError: index 1 is out of bounds .* size 1 after 4 of 10 steps, at t = 0.45"
 
 
 def test_a_torque_that_reads_beyond_its_parameters_ends_the_run() -> None:

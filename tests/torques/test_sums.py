@@ -166,11 +166,11 @@ def test_numbers_do_not_change_the_kernel() -> None:
 @pytest.mark.parametrize(
     ("make", "kind", "message"),
     [
-        (lambda: TOP + 1.0, TypeError, "not to 1.0: write it as a torque"),
-        (lambda: None + TOP, TypeError, "not to None"),
-        (lambda: 1 - TOP, TypeError, "not to 1"),
+        (lambda: TOP + 1.0, TypeError, "not 1.0: take a model that `polhode torques` lists"),
+        (lambda: None + TOP, TypeError, "not None"),
+        (lambda: 1 - TOP, TypeError, "not 1"),
         (lambda: TOP + ph.HeavyTop, TypeError, r"write HeavyTop\(...\)"),
-        (lambda: TOP + (lambda t, q, w, p: (0, 0, 0)), TypeError, "decorate the function with @polhode.torque"),
+        (lambda: TOP + (lambda t, q, w, p: (0, 0, 0)), TypeError, "decorate it with @ph.torque"),
         (lambda: TOP * TOP, TypeError, "by a number, not by another torque"),
         (lambda: math.nan * TOP, ValueError, "the factor of a torque must be finite, not nan"),
         (lambda: TOP * "2", TypeError, "the factor of a torque"),

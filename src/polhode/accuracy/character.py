@@ -73,7 +73,7 @@ class Sizes(NamedTuple):
     pieces: float = 1.0
     """The span over the shortest stretch between jumps of the torque."""
     steadiness: float = 2.5
-    """The angle through which the body turns while its nutation advances by one, as `exact.effort` measures that."""
+    """The angle through which the body turns while its nutation advances by one, as `exact_flow.effort` has it."""
     harmonic: float = 1.0
     """How much faster the torque changes with the attitude than that of a weight, as far as high orders feel it."""
     parts: int = 0

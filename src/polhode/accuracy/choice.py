@@ -23,8 +23,8 @@ UNKNOWN = StepModel(UNKNOWN_TURN_RADIANS, (0.02, 0.02, 0.02, 0.02))
 """The first guess for such a method, for as many powers of the torque as it has orders."""
 LEAST_VARIABLE_STEPS = 16.0
 """A method with variable steps makes at least this number over the span: so it sees the whole span."""
-MOST_INVERSE_TOLERANCE = 100.0
-"""The bound of rtol**(-1/8) for DOP853: a tolerance below 1e-16 means nothing."""
+MOST_RESOLUTION = 100.0
+"""The bound of the resolution of steps that adapt: a tolerance of a step below 1e-16 means nothing."""
 
 ANY_TORQUE = "DOP853"
 """A method that takes every torque."""
@@ -60,13 +60,16 @@ SMOOTH_ORDER = 4
 
 @dataclass(frozen=True)
 class Candidate:
-    """A method whose steps are to be found. For DOP853, rtol**(-1/8) stands for the number of steps."""
+    """A method whose steps are to be found.
+
+    Steps that adapt have a resolution in place of a number: (tolerance of a step)^(-1/8), which grows as their number.
+    """
 
     method: Method
     order: float
     """The first guess at how the error falls: like the number of steps to minus this power; 0: it does not."""
     first: float
-    """The number of steps to begin with."""
+    """The number of steps to begin with, or their resolution."""
     factors: Factors
     """The estimate is the distance to the companion times these."""
     stretch: float = 1.0
@@ -97,9 +100,9 @@ class Candidate:
     def plan(self, problem: Problem, n: float, rtol: float, *, coarser: float = 0) -> Plan:
         """Returns the plan with n steps, or that of a companion, which has `COARSER` to this power as many."""
         if self.method.adaptive:
-            n = COARSER**coarser * n
-            longest = problem.span * self.first / (self.least_steps * n)  # a bound that binds must differ, too
-            return self._in_pieces(Plan(_with_tolerance(self.method, n), longest), longest, coarser)
+            resolution = COARSER**coarser * n
+            longest = problem.span * self.first / (self.least_steps * resolution)  # a bound that binds must differ, too
+            return self._in_pieces(Plan(_with_resolution(self.method, resolution), longest), longest, coarser)
         steps = on_grid(max(1, math.ceil(n)), self.parts, 1)
         if problem.times is None and steps > MANY_ROWS:
             steps = -(-steps // ALIKE) * ALIKE
@@ -134,12 +137,12 @@ class Candidate:
     def most(self, problem: Problem) -> float:
         """Returns the number of steps beyond which more mean nothing."""
         if self.method.adaptive:
-            return MOST_INVERSE_TOLERANCE
+            return MOST_RESOLUTION
         finest = 16 * math.ulp(max(abs(problem.t_start), abs(problem.t_end)))
         return min(MOST_STEPS, abs(problem.span) / finest)
 
     def whole(self, steps: float) -> float:
-        """Returns a number of steps that the method can make; of those that stand for a tolerance a fraction counts."""
+        """Returns a number of steps that the method can make; a resolution is any number."""
         return float(steps if self.method.adaptive else math.ceil(steps))
 
     def compensated(self, first: float) -> "Candidate | None":
@@ -151,8 +154,8 @@ class Candidate:
         )  # fmt: skip
 
 
-def _with_tolerance(method: Method, n: float) -> Method:
-    method = method.replace(rtol=float(f"{n**-8.0:.3g}"))
+def _with_resolution(method: Method, resolution: float) -> Method:
+    method = method.replace(rtol=float(f"{resolution**-8.0:.3g}"))
     return method.replace(largest=True) if method.bare_name == ANY_TORQUE else method
 
 
@@ -186,9 +189,9 @@ def candidate(method: Method, c: Character, rtol: float, spare: Method | None = 
     if at_knots:
         c = c._replace(pieces=max(c.pieces, c.knot_pieces))
     if method.adaptive:
-        first = math.pow(10.0 * max(c.turn, 2.0) / rtol, 1 / 8)
+        resolution = math.pow(10.0 * max(c.turn, 2.0) / rtol, 1 / 8)
         least = max(LEAST_VARIABLE_STEPS, 2 * c.pieces)
-        return Candidate(method, 8.0, first, factors, least_steps=least, at_knots=at_knots, grows=grows)
+        return Candidate(method, 8.0, resolution, factors, least_steps=least, at_knots=at_knots, grows=grows)
     if all(n is None for n in _orders(method, c)):
         return Candidate(method, 0.0, max(1.0, c.turn), factors, grows=grows)
     turn, order = _first_turn(method, c, rtol)

@@ -60,7 +60,7 @@ ROUND_OFF_OF_GYROSTATS = 1e-10
 have the same: where its unstable turns are is not looked for."""
 
 
-RATE_ROUNDING = 6.0
+ROTOR_RATE_ROUNDING = 6.0
 """The error of the rate of a gyrostat in units of `NUDGE`, times the rate that its rotor alone would give the body: the
 rate is a difference of momenta. Up to 4.6 was seen in 1,400 motions."""
 
@@ -145,7 +145,9 @@ def rate_rounding(rotor: Floats, moments: Floats, fastest: Any) -> Any:
     A fast rotor in a slow body takes digits away from the rate.
     """
     spin = np.sqrt((rotor * rotor).sum(axis=-1)) / moments.min(axis=-1)
-    return RATE_ROUNDING * NUDGE * np.divide(spin, fastest, out=np.zeros_like(spin * fastest), where=fastest > 0.0)
+    return (
+        ROTOR_RATE_ROUNDING * NUDGE * np.divide(spin, fastest, out=np.zeros_like(spin * fastest), where=fastest > 0.0)
+    )
 
 
 def compared_rows(times: Floats, t_start: float, steps: float) -> NDArray[np.int64] | slice:

@@ -13,11 +13,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from polhode.accuracy import search
 from polhode.accuracy.choice import free_candidate
 from polhode.accuracy.estimate import distances
 from polhode.accuracy.policy import warn_not_reached
-from polhode.accuracy.search import Goal
 from polhode.body import Body
 from polhode.free.free_motion import FreeMotion, has_closed_form
 from polhode.free.gyrostat_motion import GyrostatMotion
@@ -26,7 +24,6 @@ from polhode.kernels.judge import NUDGE as EPSILON
 from polhode.kernels.status import Status
 from polhode.kernels.types import Depends
 from polhode.problem import NO_STATE, Problem, Stats
-from polhode.run.binding import OnCompile
 from polhode.run.grid import segments_of
 from polhode.run.integration import Progress
 from polhode.run.interpolate import states_of
@@ -74,22 +71,22 @@ def _changes(count: int = 6) -> tuple[Floats, Floats]:
 TENSOR_CHANGES, RATE_CHANGES = _changes()
 
 
-def answer(problem: Problem, goal: Goal, progress: Progress | None, on_compile: OnCompile) -> Solution:
-    """Returns the motion with an error below the tolerance: in closed form if the body is free, else by a search."""
-    if goal.method is not None or problem.torque.depends is not Depends.NOTHING:
-        return search.answer(problem, goal, progress, on_compile)
-    solution = _in_closed_form(problem, goal.rtol)
+def closed_form(problem: Problem, rtol: float, progress: Progress | None) -> Solution | None:
+    """Returns the exact motion with its error; None if a torque acts, or where its error is not known."""
+    solution = _exact(problem, rtol) if problem.torque.depends is Depends.NOTHING else None
     if solution is None:
-        return search.answer(problem, goal, progress, on_compile)
+        return None
     if progress is not None:
         progress(solution.stats.steps, solution.stats.steps)
     assert solution.error_estimate is not None
-    if solution.error_estimate > goal.rtol:
-        warn_not_reached(goal.rtol, solution.error_estimate, "it comes from the last digits of the numbers given")
+    if solution.error_estimate > rtol:
+        remedy = f"take it, or ask for rtol={2.0 * solution.error_estimate:.0e} or more"
+        why = f"from the last digits of the numbers given; {remedy}"
+        warn_not_reached(rtol, solution.error_estimate, why, about="the error of the closed form is")
     return solution
 
 
-def _in_closed_form(problem: Problem, rtol: float) -> Solution | None:
+def _exact(problem: Problem, rtol: float) -> Solution | None:
     """Returns the exact motion with its error; None where `FreeMotion` does not hold, or its rate is not known."""
     body, omega, begun = problem.body, problem.omega_given, time.perf_counter()
     if omega is None or not has_closed_form(body):

@@ -5,7 +5,7 @@ import math
 from polhode.run.integration import Progress
 from polhode.run.step_warnings import PACE_STEPS
 
-MOST_STEPS = 1e8
+MOST_ADAPTIVE_STEPS = 1e8
 """A run in steps that adapt and want more than this, if they stay as long as they are, is given up."""
 FAIR_TURN_RADIANS = 0.03
 """Steps that turn the body by this are not short: they are many because it turns fast."""
@@ -44,7 +44,7 @@ def given_up(
             f"the body turns at {rates[0]:.3g} rad/s under the torque {torque}, and did at {rates[1]:.3g} rad/s{short}:"
             " the torque may be infinite there; end the run before it, or look at the sign and the size of the torque"
         )
-    return f"given up after {made} steps of {method}, at t = {t:.12g}; what was computed is in the solution: {why}"
+    return f"given up after {made} steps of {method}, at t = {t:.12g}: {why}"
 
 
 class Endless(Exception):
@@ -58,7 +58,7 @@ class Endless(Exception):
 class Pace:
     """Watches how far the steps of a run lead, as its `progress`; other runs may follow."""
 
-    def __init__(self, progress: Progress | None, most: float = MOST_STEPS) -> None:
+    def __init__(self, progress: Progress | None, most: float = MOST_ADAPTIVE_STEPS) -> None:
         self.progress, self.most = progress, most
         self._begin()
 

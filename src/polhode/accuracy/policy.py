@@ -8,7 +8,7 @@ import warnings
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from polhode.kernels.judge import MAYBE_ROUND_OFF
+from polhode.kernels.judge import COARSER, MAYBE_ROUND_OFF
 from polhode.support import checks
 from polhode.support.checks import levels_of_polhode
 
@@ -20,7 +20,7 @@ class Policy(NamedTuple):
     far as the numbers from `telling_near_round_off` on allow.
     """
 
-    finer: float = math.sqrt(1.25)
+    finer: float = COARSER**-0.5
     """The steps of a level over those of the level below; a companion has those of two levels below."""
     least_factor: float = 1.15
     least_factor_in_doubt: float = 1.5
@@ -173,7 +173,7 @@ class Refine(NamedTuple):
 
 
 class Enough(NamedTuple):
-    """The last try will do: its estimate is below the tolerance, or is round-off."""
+    """The last try will do: its estimate is below the tolerance."""
 
 
 class GiveUp(NamedTuple):
@@ -183,14 +183,19 @@ class GiveUp(NamedTuple):
     """What to say of the error that is left."""
 
 
+class AtRoundOff(GiveUp):
+    """The last try will do although its estimate is above the tolerance: the estimate is round-off."""
+
+
 ENOUGH = Enough()
-FAILS, TRIED, FINEST, STUCK = map(
+FAILS, TOO_MANY_TRIES, FINEST, STALLED, STUCK = map(
     GiveUp,
     (
         "runs with shorter steps fail",
         "many tries with shorter steps did not lower it enough",
         "steps cannot be shorter",
-        "shorter steps do not lower it: it is round-off, or the torque jumps at times that no breakpoint names",
+        "steps that adapt become ever shorter: the torque may be infinite there",
+        "shorter steps do not lower it: it is round-off",
     ),
 )
 
@@ -198,22 +203,25 @@ FAILS, TRIED, FINEST, STUCK = map(
 def next_try(p: Policy, tries: Tries, order: float, floor: Floor) -> Refine | Enough | GiveUp:
     """Returns how a search goes on after its last try, by a method of this order; 0: its steps are exact."""
     steps, error, _ = tries.last[-1]
-    if error <= tries.rtol or _is_round_off(p, tries, floor):
+    if error <= tries.rtol:
         return ENOUGH
+    if _is_round_off(p, tries, floor):
+        asked = f"take the answer, or ask for rtol={2.0 * error:.0e}"
+        return AtRoundOff(f"that is round-off: no method reaches less here; {asked}")
     failed = not error < math.inf  # it says nothing of how many more steps are wanted, nor of iterations
-    stuck, residual = is_stuck(p, tries, floor), tries.residual if failed else min(p.tighter, tries.residual)
+    stuck, residual = _stuck(p, tries, floor), tries.residual if failed else min(p.tighter, tries.residual)
     if residual > 0.0:  # it may be what the iterations have left
         if stuck or p.far * tries.rtol < error < math.inf:
             residual = 0.0
-        stuck = False
+        stuck = None
     if tries.failures > p.most_failures:
         return FAILS
     if tries.made >= p.most_tries:
-        return TRIED
+        return TOO_MANY_TRIES
     if order == 0.0 or steps >= tries.most:
         return FINEST
-    if stuck:
-        return STUCK
+    if stuck is not None:
+        return stuck
     if failed:
         rises = p.rise_after_failure if tries.failures <= p.slow_failures else 2 * p.rise_after_failure
         return Refine(p.finer**rises, residual)
@@ -230,8 +238,8 @@ def _is_round_off(p: Policy, tries: Tries, floor: Floor) -> bool:
     return tries.made > 1 and error <= p.attainable * floor.round_off
 
 
-def is_stuck(p: Policy, tries: Tries, floor: Floor) -> bool:
-    """Whether the last refinements should have lowered the error and have not: round-off is reached.
+def _stuck(p: Policy, tries: Tries, floor: Floor) -> GiveUp | None:
+    """Returns why the last refinements have not lowered the error, where they should have; None if they have.
 
     Errors of steps that do not follow the motion show nothing, unless they are as small as they can be. For a torque
     that changes fast in time the first refinements may be in vain, as long as steps are longer than that.
@@ -241,20 +249,29 @@ def is_stuck(p: Policy, tries: Tries, floor: Floor) -> bool:
     rounded = rounded or p.attained * floor.believed > tries.rtol  # no steps would do: none need be awaited
     e = [one.error if one.follows or rounded else math.nan for one in last]
     if len(e) < 2 or not e[-1] < math.inf:
-        return False
+        return None
 
     def in_vain(k: int, rise: float) -> bool:
         """Whether refinement k, counted from the last one, -1, was by more than `rise`, and in vain."""
         return -k < len(e) and e[k] * n[k] > e[k - 1] * n[k - 1] and n[k] > rise * n[k - 1]
 
     # Far above the least error the motion must have made round-off grow: once may be chance.
-    near = e[-1] < p.far_from_round_off * floor.least or in_vain(-2, p.telling_near_round_off)
-    if near and e[-1] < p.near_round_off and in_vain(-1, p.telling_near_round_off):
-        return True
-    if all(in_vain(-k, p.telling) and e[-k - 1] < p.follows_its_order for k in range(1, tries.patience + 1)):
-        return True
-    first = -4 * tries.patience
-    return -first <= len(e) and n[-1] > p.long_flat * n[first] and e[-1] > p.flat * e[first]
+    near = e[-1] < p.far_from_round_off * floor.least
+    vain = (near or in_vain(-2, p.telling_near_round_off)) and in_vain(-1, p.telling_near_round_off)
+    if vain and e[-1] < p.near_round_off:
+        return STUCK
+    first = -1 - tries.patience
+    if not all(in_vain(-k, p.telling) and e[-k - 1] < p.follows_its_order for k in range(1, tries.patience + 1)):
+        first = -4 * tries.patience
+        if not (-first <= len(e) and n[-1] > p.long_flat * n[first] and e[-1] > p.flat * e[first]):
+            return None
+    if near:
+        return STUCK
+    return GiveUp(
+        f"{n[-1] / n[first]:.2g} times as many steps changed it only from {e[first]:.1e} to {e[-1]:.1e}: the torque "
+        "may jump or bend (give the times, as in @ph.torque(breakpoints=[...]), or leave out method=), or the motion "
+        "may be chaotic"
+    )
 
 
 LEAST_TOLERANCE = 1e-17
@@ -262,16 +279,13 @@ LEAST_TOLERANCE = 1e-17
 
 
 def checked_tolerance(rtol: float) -> float:
-    """Returns the tolerance that a user gave, or the least one, with a warning."""
+    """Returns the tolerance that a user gave, or the least one, with the only warning that it is not reached."""
     tolerance = checks.number("rtol", rtol)
     if not 0 < tolerance < 1:
         raise ValueError(f"rtol must lie between 0 and 1, such as 1e-6, not {tolerance:g}")
-    if tolerance < LEAST_TOLERANCE:
-        warnings.warn(
-            f"rtol={tolerance:g} is below the last digit of numbers, and is taken as {LEAST_TOLERANCE:g}",
-            ToleranceNotReached,
-            stacklevel=levels_of_polhode(),
-        )
+    if tolerance <= LEAST_TOLERANCE:
+        taken = f"is taken as {LEAST_TOLERANCE:g}" if tolerance < LEAST_TOLERANCE else "cannot be reached"
+        _warn(f"rtol={tolerance:g} {taken}: floats have 16 digits; the answer says what was reached")
     return max(tolerance, LEAST_TOLERANCE)
 
 
@@ -288,10 +302,16 @@ class ToleranceNotReached(UserWarning):
     """
 
 
-def warn_not_reached(
-    rtol: float, error: float, more: str, why: Refine | Enough | GiveUp = STUCK, *, of: str = ""
-) -> None:
-    """Warns that a tolerance was not reached, for a run or for some `of` many bodies, and says why and what `more`."""
-    reason = why.reason if isinstance(why, GiveUp) else STUCK.reason
-    message = f"the tolerance {rtol:g} was not reached{of}: the error is estimated as {error:.1e}, and {reason}; {more}"
+def _warn(message: str) -> None:
     warnings.warn(message, ToleranceNotReached, stacklevel=levels_of_polhode())
+
+
+def warn_not_reached(
+    rtol: float, error: float, reason: str, *, of: str = "", about: str = "the error is estimated as"
+) -> None:
+    """Warns that a tolerance was not reached, for a run or for some `of` many bodies, and says why.
+
+    `checked_tolerance` has said so of the least one.
+    """
+    if rtol > LEAST_TOLERANCE:
+        _warn(f"rtol={rtol:g} was not reached{of}: {about} {error:.1e}, {reason}")

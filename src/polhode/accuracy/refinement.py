@@ -17,6 +17,8 @@ from polhode.accuracy.choice import Candidate
 from polhode.accuracy.policy import (
     GROUPED,
     GROUPED_RISE,
+    STALLED,
+    AtRoundOff,
     Floor,
     GiveUp,
     Refine,
@@ -52,7 +54,7 @@ Attempt = Callable[[Any, Any, bool], TryResults]
 
 
 def steps_at(level: float, candidate: Candidate, most: float) -> float:
-    """Returns the number of steps at a level; for DOP853, rtol**(-1/8)."""
+    """Returns the number of steps at a level, or their resolution."""
     return candidate.whole(min(candidate.first * GROUPED.finer**level, most))
 
 
@@ -79,7 +81,7 @@ class Search:
         self.active = np.ones(count, dtype=bool)
 
     def steps(self, level: float) -> float:
-        """Returns the number of steps at a level; for DOP853, rtol**(-1/8)."""
+        """Returns the number of steps at a level, or their resolution."""
         return steps_at(level, self.candidate, self.begun.most)
 
     def run(self, attempt: Attempt, few: int = 0) -> None:
@@ -95,7 +97,7 @@ class Search:
         """Decides for each of the bodies that were tried whether it goes on, and at which level."""
         history, order, going = self.history, self.candidate.order, np.zeros(which.size, dtype=bool)
         history.add(which, self.steps(level), tried)
-        history.given_up[which] = False
+        history.given_up[which], history.reason[which] = False, STALLED.reason
         known = self.begun._replace(residual=0.0) if to_round_off else self.begun
         late = np.flatnonzero(~((tried.error <= known.rtol) | tried.stalled))
         floors = np.stack([np.broadcast_to(x, which.shape)[late] for x in tried[1:4]], -1).tolist()
@@ -104,7 +106,8 @@ class Search:
             bodies.tolist(), late.tolist(), history.tries_of(bodies, known), floors, strict=True
         ):
             step = next_try(GROUPED, tries, order, Floor(*floor))
-            history.given_up[k] = isinstance(step, GiveUp)
+            history.given_up[k] = isinstance(step, GiveUp) and not isinstance(step, AtRoundOff)
+            history.reason[k] = step.reason if isinstance(step, GiveUp) else ""
             if isinstance(step, Refine):
                 going[place] = True
                 self.level[k] = _group(level, step.factor)
@@ -135,6 +138,8 @@ class History:
         """Whether the last estimate may be made of round-off."""
         self.given_up = np.zeros(count, dtype=bool)
         """Whether more steps were in vain."""
+        self.reason = np.full(count, "", dtype=object)
+        """Why the search of a body ended above the tolerance."""
 
     def add(self, which: Any, steps: float, tried: TryResults) -> None:
         """Adds one more try of some bodies."""

@@ -13,7 +13,6 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from polhode.accuracy import short_runs
 from polhode.accuracy.character import Character, TorqueTrial, character
 from polhode.accuracy.choice import ANY_TORQUE, MOST_STEPS, STIFF, Candidate, candidate, choose
 from polhode.accuracy.companion import Run, available_cores, both
@@ -37,12 +36,11 @@ from polhode.accuracy.estimate import (
     unlocated,
     where_errors_grow,
 )
-from polhode.accuracy.pace import DRY, MOST_DRY_STEPS, Endless, Pace, given_up
-from polhode.accuracy.pace import MOST_STEPS as MOST_VARIABLE_STEPS
+from polhode.accuracy.pace import DRY, MOST_ADAPTIVE_STEPS, MOST_DRY_STEPS, Endless, Pace, given_up
 from polhode.accuracy.policy import (
     POLICY,
-    STUCK,
-    Enough,
+    STALLED,
+    AtRoundOff,
     Floor,
     GiveUp,
     Refine,
@@ -164,9 +162,11 @@ class OneBody:
         """The last run that came to the end, whose companion may not have."""
         self.tried: tuple[float, float] | None = None
         """The steps and the estimate of the last try of the same candidate."""
-        self.ended: Refine | Enough | GiveUp = STUCK
-        """How the last search ended."""
+        self.ended: GiveUp | None = None
+        """Why the last search ended above the tolerance."""
         self.warned_of_short_steps = False
+        self.made: list[float] = []
+        """The numbers of steps that were tried."""
         self.failed: StepFailed | None = None
         """The failure of the last run that failed."""
         self.endless: Endless | None = None
@@ -195,23 +195,25 @@ class OneBody:
             floor = Floor(self.floor + rounding, self.floor, self.round_off)
             step = next_try(POLICY, tries, candidate.order, floor)
             if not isinstance(step, Refine):
-                self.ended = step
+                self.ended = step if isinstance(step, GiveUp) else None
                 return
             n = candidate.whole(min(n * step.factor, tries.most))
             tries = tries._replace(residual=step.residual)
 
     def _try(self, candidate: Candidate, n: float, residual: float) -> tuple[float, float]:
         """Returns the error of a run with n steps, infinite where it fails, and the rounding in it."""
+        self.made.append(n)
         try:
             return self._pair(candidate, n, residual)
-        except Endless as problem:
-            self.endless = problem
+        except Endless as failure:
+            self.endless, self.ended = failure, STALLED
             raise Stalled from None
-        except StepFailed as problem:
-            self.failed = problem
-            if self.may_be_stiff and (problem.status == Status.STIFF or problem.stopped.is_stiff_here()):
+        except StepFailed as failure:
+            self.failed = failure
+            if self.may_be_stiff and (failure.status == Status.STIFF or failure.stopped.is_stiff_here()):
                 raise Stiff from None
-            if problem.status == Status.STALLED:
+            if failure.status == Status.STALLED:
+                self.ended = STALLED
                 raise Stalled from None
             return math.inf, 0.0
 
@@ -321,7 +323,7 @@ class OneBody:
         if first is None:  # a run and its companion may come here at the same time: each returns its own
             progress = self.progress
             if plan.method.variable_steps:
-                progress = Pace(progress, MOST_DRY_STEPS if self.is_dry else MOST_VARIABLE_STEPS)
+                progress = Pace(progress, MOST_DRY_STEPS if self.is_dry else MOST_ADAPTIVE_STEPS)
             first = self.first = Integration(problem, plan, None, progress, self.on_compile)
             first.stops_if_stiff = self.may_be_stiff
             if nudged is None:
@@ -378,18 +380,27 @@ class OneBody:
             with suppress(InheritedTooMuch):  # then there is a best solution
                 self._refine(candidate)
                 if self.best is None:
-                    self._say_why_it_ends()
+                    self._raise_if_endless()
                     assert self.failed is not None
                     reads_rate = bool(self.problem.torque.depends & Depends.RATE)
                     if self.may_be_stiff and reads_rate and self.failed.status == Status.NO_CONVERGENCE:
                         raise Stiff  # within the step that cannot be solved, if not at its start
                     self.failed.stopped.steps_are_chosen = True
-                    raise self.failed.failure() from None
+                    raise self._none_came_to_the_end(self.failed.failure()) from None
                 spare = candidate.compensated(self.best_steps)
                 if self.rtol < self.best[1] < HOPELESS and spare is not None:
                     self._refine(spare)
             assert self.best is not None
             return self._finished(*self.best)
+
+    def _none_came_to_the_end(self, last: SimulationFailed[Solution]) -> SimulationFailed[Solution]:
+        """Returns the failure of the last run, which says of several that all have failed."""
+        solution, made, by = last.solution, self.made, last.solution.plan.method
+        if len(made) == 1:
+            return last
+        steps = "" if by.adaptive else f", with {min(made):.0f} to {max(made):.0f} steps of {by.bare_name}"
+        ended = f"no run came to the end on the way to rtol={self.rtol:g}: {len(made)} were tried{steps}; the last: "
+        return SimulationFailed(replace(solution, message=f"{ended}{solution.message}"))
 
     def _best_so_far(self, raised: BaseException) -> Solution | None:
         """Returns the best of the whole runs before a user, a handler or a torque has ended the search."""
@@ -403,7 +414,7 @@ class OneBody:
             whole = raised.solution
         return None if whole is None else self._unfinished(whole, None)
 
-    def _say_why_it_ends(self) -> None:
+    def _raise_if_endless(self) -> None:
         """Raises with the reason, if it is one that shorter steps do not mend."""
         name, failed = self.problem.torque.name, self.failed
         if self.endless is None and not (self.is_dry and failed is not None and failed.status == Status.STALLED):
@@ -447,23 +458,17 @@ class OneBody:
             message=f"{solution.message}; the error is estimated as {error:.1e}",
         )
         if error > self.rtol:
-            about = f"; {DRY}" if self.is_dry else ""
-            warn_not_reached(self.rtol, error, f"the solution is the best of those that were tried{about}", self.ended)
+            assert self.ended is not None
+            about = f"; {DRY}" if self.is_dry and not isinstance(self.ended, AtRoundOff) else ""
+            warn_not_reached(self.rtol, error, f"and {self.ended.reason}{about}")
         return solution
 
 
-def answer(
+def searched(
     problem: Problem, goal: Goal, progress: Progress | None, on_compile: OnCompile,
     inherited: InheritedError = NOTHING_INHERITED,
 ) -> Solution:  # fmt: skip
-    """Returns the motion with an error below the tolerance, by the method of the goal or by the one that suits best.
-
-    The start of the problem may have inherited an error: the estimate tells what becomes of it.
-    """
-    if goal.method is None and progress is None and inherited is NOTHING_INHERITED:
-        found = short_runs.answer(problem, goal.rtol, on_compile)
-        if found is not None:
-            return found
+    """Returns the best of the runs that are made until the estimate of one is below the tolerance."""
     trial = TorqueTrial(problem)
     c, chosen = _begun(problem, goal, trial, on_compile)
     body = OneBody(problem, goal.rtol, c, trial, progress, on_compile, inherited)
@@ -472,12 +477,12 @@ def answer(
     try:
         return body.answer(chosen)
     except Stiff:
-        body.may_be_stiff, body.first, body.binding = False, None, None
+        body.may_be_stiff, body.first, body.binding, body.made = False, None, None, []
         return body.answer(candidate(find_method(STIFF), c, goal.rtol))
 
 
 def first_plan(problem: Problem, goal: Goal, on_compile: OnCompile) -> Plan:
-    """Returns the plan with which `answer` would begin."""
+    """Returns the plan with which `searched` would begin."""
     _, chosen = _begun(problem, goal, TorqueTrial(problem), on_compile)
     return chosen.plan(problem, chosen.first, goal.rtol)
 

@@ -18,7 +18,7 @@ from polhode.accuracy.character import OUT_OF_REACH, UNEVEN, TorqueTrial, attitu
 from polhode.accuracy.policy import POLICY
 from polhode.body import Frame
 from polhode.compiler import CompilationFailed, KernelRaised, address_of, at_addresses, name_now, program
-from polhode.kernels.judge import ROUND_NUMBERS
+from polhode.kernels.judge import LEAST_UNCOMPENSATED_RTOL, ROUND_NUMBERS
 from polhode.kernels.one_call import AT, LANES, LOOKS, POWERS, SAVED, TABLES, Rules, answerer
 from polhode.kernels.states import STATE
 from polhode.kernels.status import OK, Status
@@ -40,8 +40,6 @@ SIGNATURE = "ppiiii"
 """The arguments of the compiled answer."""
 METHOD = "GBS"
 """The method of short motions."""
-LEAST_TOLERANCE = 1e-11
-"""Smaller tolerances want compensated sums."""
 MOST_TURN = 3000.0
 """The longest motion, in radians, for which a call costs more than what another method would save."""
 MOST_ROWS_AT_STEPS = 501
@@ -123,7 +121,7 @@ def _kept_kind(*deciding: object) -> list[Kind]:
     return []
 
 
-def answer(problem: Problem, rtol: float, on_compile: OnCompile) -> Solution | None:
+def attempt(problem: Problem, rtol: float, on_compile: OnCompile) -> Solution | None:
     """Returns the motion with its error below the tolerance; None if it has to be found in another way."""
     torque, body, times = problem.torque, problem.body, problem.times
     if not is_short(problem, rtol):
@@ -206,7 +204,7 @@ def is_short(problem: Problem, rtol: float) -> bool:
     """Whether a problem may be answered here, as far as is seen at a glance."""
     torque, times = problem.torque, problem.times
     if (
-        rtol < LEAST_TOLERANCE
+        rtol < LEAST_UNCOMPENSATED_RTOL
         or problem.body.has_rotor
         or problem.body.changes
         or not may_be_quick(problem)

@@ -20,7 +20,7 @@ from polhode.kernels.types import Depends
 from polhode.methods import Method, split_list
 from polhode.methods import find as find_method
 from polhode.problem import Plan, Problem
-from polhode.run.integration import Progress, SimulationFailed, solve
+from polhode.run.integration import Progress, SimulationFailed, reason_of, solve
 from polhode.solution import Solution
 from polhode.support import checks
 from polhode.support.arrays import Floats, angles, lengths
@@ -513,8 +513,7 @@ class _Contest(NamedTuple):
             solution = self.run(trial.method, trial.signed, work.within(trial))
         except (SimulationFailed, CompilationFailed) as failure:
             work.drop(trial, 1 + work.repeats)
-            reason = str(failure).replace("; what was computed is in the solution", "")
-            return replace(trial.entry, failure=" ".join(reason.split()))
+            return replace(trial.entry, failure=" ".join(reason_of(failure).split()))
         work.over(trial)
         energy = solution.invariant_errors.get("energy")
         measured = replace(

@@ -245,6 +245,7 @@ def ensemble(
     >>> many.omega.shape
     (5, 2, 3)
     """
+    checks.is_called("progress", progress, "done, steps")
     workers = available_cores() if threads is None else checks.count("threads", threads)
     request = EnsembleRequest.given(body, torque, reduce=reduce, **asked)
     starts, wanted = request.starts, request.reductions

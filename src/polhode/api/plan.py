@@ -272,8 +272,7 @@ class EnsemblePlan:
                 count = receipt["beyond"] - receipt["first"]
                 joined.join(self.store.states(part, receipt), dims, count, receipt["failed"], stats)
             failed, steps = failed + receipt["failed"], steps + receipt["steps"]
-            late, worst, unknown = receipt["missed"]
-            missed = ToleranceMisses(missed.bodies + late, max(missed.worst, worst), missed.unknown + unknown)
+            missed = missed.joined(*receipt["missed"])
         table = dict(joined.result(asked.problem, self._times()).table()) if over_bodies else {}
         plan = self.manifest["plan"]
         self.store.finish(

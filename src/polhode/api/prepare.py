@@ -4,7 +4,7 @@ from typing import Any, final
 
 import numpy as np
 
-from polhode.accuracy import free_body
+from polhode.accuracy.answer import answer
 from polhode.accuracy.search import Goal
 from polhode.api.simulate import checked_goal, say_what_it_costs
 from polhode.body import Body
@@ -171,7 +171,7 @@ class Prepared:
                 raise ValueError(f"{self.torque.name} has {self._values.size} parameters, not {values.size}")
         problem, wanted = self._problem.starting(omega, attitude, state, torque), self._wanted
         if not isinstance(wanted, Plan):
-            return free_body.answer(problem, wanted, None, self._on_compile)
+            return answer(problem, wanted, None, self._on_compile)
         plan, ready = wanted, self._only
         if ready is None and self._is_quick:
             plan = plan.replace(torque_size=size_where_it_begins(problem, values))

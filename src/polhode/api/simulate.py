@@ -9,7 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from polhode.accuracy import free_body, search
+from polhode.accuracy import search
+from polhode.accuracy.answer import answer
 from polhode.accuracy.estimate import largest_rate
 from polhode.accuracy.policy import checked_tolerance
 from polhode.body import Body
@@ -116,6 +117,7 @@ def simulate(
     >>> bool(top.error_estimate < 1e-9)
     True
     """
+    checks.is_called("progress", progress, "done, steps")
     problem, goal = checked_arguments(
         body, torque, omega=omega, attitude=attitude, t_span=t_span, rtol=rtol, step=step, method=method,
         t_eval=t_eval, every=every, state=state,
@@ -142,8 +144,8 @@ def simulate(
         return found
     if watched:
         return _accurate_with_events(problem, goal, watched, progress, on_compile)
-    answer = free_body.answer(problem, goal, progress, on_compile)
-    return with_derivatives(answer, by, goal.rtol, on_compile) if by else answer
+    found = answer(problem, goal, progress, on_compile)
+    return with_derivatives(found, by, goal.rtol, on_compile) if by else found
 
 
 def say_what_it_costs(problem: Problem, plan: Plan, *, shown: bool) -> None:
@@ -186,7 +188,7 @@ def _accurate_with_events(
             if not inside.size or inside[-1] != t_end:  # the tolerance holds to the end
                 asked = problem.replace(t_end=t_end, times=np.append(inside, t_end))
         try:
-            found = search.answer(asked, goal, progress, on_compile, inherited)
+            found = answer(asked, goal, progress, on_compile, inherited, in_steps=True)
         except SimulationFailed:
             if number > 0 or len(ends) < 3:
                 raise
@@ -257,6 +259,7 @@ def resume(
             f"a Solution can be resumed, not {type(solution).__name__}; a drift goes on by its own d.resume(t_end), "
             "and of an ensemble take one body: many[k]"
         )
+    checks.is_called("progress", progress, "done, steps")
     old, plan = solution.problem, solution.plan
     end = checks.number("t_end", t_end)
     if (end - solution.t_last) * plan.step <= 0:
@@ -332,9 +335,8 @@ def _resumed_within(
     def answered(problem: Problem, inherited: search.InheritedError, earlier: single.Earlier) -> Solution:
         if watched:
             return _accurate_with_events(problem, goal, watched, progress, on_compile, inherited, earlier)
-        if inherited.error == 0.0:
-            return free_body.answer(problem, goal, progress, on_compile)
-        return search.answer(problem, goal, progress, on_compile, inherited)
+        known = inherited if inherited.error else search.NOTHING_INHERITED
+        return answer(problem, goal, progress, on_compile, known)
 
     if not same and not solution.torque_changed and solution.error_estimate is not None:
         solution = _estimated_to_its_end(solution, goal, progress, on_compile)
@@ -407,7 +409,8 @@ def _estimated_to_its_end(
     if _end_is_estimated(solution):
         return solution
     to_end = solution.problem.replace(t_end=solution.t_last, times=np.append(solution.t, solution.t_last), every=None)
-    other = search.answer(to_end, goal._replace(method=None, rtol=FIRST_PART * goal.rtol), progress, on_compile)
+    closer = goal._replace(method=None, rtol=FIRST_PART * goal.rtol)
+    other = answer(to_end, closer, progress, on_compile, in_steps=True)
     assert other.error_estimate is not None
     assert solution.error_estimate is not None
     return replace(

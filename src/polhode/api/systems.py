@@ -95,6 +95,7 @@ def simulate_system(
     """
     if not isinstance(system, System):
         raise TypeError(f"system must be a polhode.System, not {system!r}")
+    checks.is_called("progress", progress, "done, steps")
     t0, t1 = checked_span(t_span)
     acting = checked_forces(forces).for_span(t0, t1)
     watched = listed_events(events, len(system), acting)
@@ -161,6 +162,7 @@ def resume_system(
     """
     if not isinstance(solution, SystemSolution):
         raise TypeError(f"a SystemSolution can be resumed, not {type(solution).__name__}")
+    checks.is_called("progress", progress, "done, steps")
     end = checks.number("t_end", t_end)
     if (end - solution.t_last) * solution.step <= 0:
         raise ValueError(f"t_end must lie beyond the last time {solution.t_last:g}, not at {end:g}")

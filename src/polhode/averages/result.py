@@ -423,7 +423,7 @@ def drift_along(asked: Question, rates: MeanRates, window: Window, begun: Begun,
         warnings.warn(
             f"the error of the averages is {course.error:.1e}, above rtol={asked.rtol:g}: {_cause(course)}",
             ToleranceNotReached,
-            stacklevel=4,
+            stacklevel=checks.levels_of_polhode(),
         )
     return made(course, None)
 

@@ -56,6 +56,7 @@ def compare(
     from polhode import ComparisonInterrupted, SimulationFailed
     from polhode import compare as compared
     from polhode.compiler import CompilationFailed
+    from polhode.run.integration import reason_of
     from polhode.scenario import ScenarioError, check_scenario
 
     def on_compile(what: str) -> None:
@@ -91,8 +92,7 @@ def compare(
         except (ValueError, TypeError) as problem:
             stop("\npolhode: ".join(str(problem).splitlines()))
         except (SimulationFailed, CompilationFailed) as failure:  # in the reference: failed methods are rows
-            reason = str(failure).replace("; what was computed is in the solution", "")
-            stop(f"the reference to compare with could not be computed: {reason}", FAILED)
+            stop(f"the reference to compare with could not be computed: {reason_of(failure)}", FAILED)
         with not_stopped():
             code = max(code, _report(done, given.title, files, force))
     except KeyboardInterrupt:

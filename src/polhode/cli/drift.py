@@ -35,7 +35,7 @@ def drift(
     was computed is saved, and `polhode.load(file).resume()` goes on.
     """
     from polhode.compiler import CompilationFailed
-    from polhode.run.integration import SimulationFailed, SimulationInterrupted
+    from polhode.run.integration import SimulationFailed, SimulationInterrupted, reason_of
     from polhode.scenario import load_scenario
 
     try:
@@ -49,7 +49,7 @@ def drift(
     except (ValueError, TypeError, ModuleNotFoundError) as why:
         stop("\npolhode: ".join(str(why).splitlines()))
     except (SimulationFailed, CompilationFailed) as why:
-        stop(why, FAILED)
+        stop(reason_of(why), FAILED)
     except SimulationInterrupted as stopped:
         found, code = stopped.solution, INTERRUPTED
     except KeyboardInterrupt:

@@ -82,7 +82,7 @@ def fit(
     """
     from polhode import fit as fitted
     from polhode.compiler import CompilationFailed
-    from polhode.run.integration import SimulationFailed
+    from polhode.run.integration import SimulationFailed, reason_of
 
     check_writable(plot, force=force, option="--plot")
     try:
@@ -98,7 +98,7 @@ def fit(
     except (ValueError, TypeError, ModuleNotFoundError) as why:
         stop("\npolhode: ".join(_with_options(str(why)).splitlines()))
     except (SimulationFailed, CompilationFailed) as why:
-        stop(why, FAILED)
+        stop(reason_of(why), FAILED)
     except KeyboardInterrupt:
         stop("interrupted", INTERRUPTED)
     if as_json:

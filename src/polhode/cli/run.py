@@ -250,8 +250,7 @@ def _rescued(job: _Job, solution: Solution, code: int) -> int:
         fate = "nothing was saved"
         if solution.stats.steps:
             fate = _keep_all(job, solution).fate
-        message = solution.message.replace("what was computed is in the solution", fate)
-        say(f"polhode: {job.scenario.path}: {message}", err=True)
+        say(f"polhode: {job.scenario.path}: {solution.message}; {fate}", err=True)
     return code
 
 

@@ -289,7 +289,7 @@ def run_part(task: Task, part: int, starts: Starts | None = None) -> dict[str, A
         "messages": {str(k): text for k, text in made.messages.items()},
         "steps": made.stats.steps,
         "nfev": made.stats.nfev,
-        "missed": [now.bodies - missed.bodies, now.worst, now.unknown - missed.unknown],
+        "missed": [now.bodies - missed.bodies, now.worst, now.unknown - missed.unknown, now.reason],
         "worker": worker_name(),
         "seconds": time.time() - before,
         "finished": time.time(),

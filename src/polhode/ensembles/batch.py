@@ -160,7 +160,7 @@ def _fastest_first(speed: Floats, numbers: Any) -> tuple[Floats, Any]:
 
 
 def efforts(part: Start) -> tuple[Floats, Floats]:
-    """Returns what exact flows of each body have to cover, as `exact.effort` does for one body."""
+    """Returns what exact flows of each body have to cover, as `exact_flow.effort` does for one body."""
     momentum = part.momentum
     if part.bodies.axes is not None:
         momentum = turned(part.quaternion, momentum, np.broadcast_to(part.bodies.axes, (part.count, 4)), INWARD)[1]

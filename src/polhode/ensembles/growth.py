@@ -12,13 +12,14 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from polhode.accuracy.character import Character
+from polhode.accuracy.character import FLOW_SECONDS, Character
 from polhode.accuracy.estimate import rate_rounding
 from polhode.ensembles.batch import LANES, Batch, run_batch
 from polhode.ensembles.initial import Start
 from polhode.ensembles.levels import BestRows, ManyBodies, ToleranceTask, distance_of, floors_of, rates_of
 from polhode.ensembles.result import Ensemble
 from polhode.kernels.embedded import FASTEST, SUM_OF_ERRORS, TSITOURAS_PAPAKOSTAS_86, VERNER_98
+from polhode.kernels.judge import LEAST_UNCOMPENSATED_RTOL
 from polhode.kernels.types import Depends
 from polhode.methods import Method
 from polhode.methods import find as find_method
@@ -32,15 +33,13 @@ DESPUN = "(despun=true)"
 """What the names of methods end with in the frame that does not spin."""
 TIGHT_BELOW = 3e-8
 """The tolerance below which the pair of higher order is the cheaper one (docs/decisions/0027)."""
-LEAST_RTOL = 1e-11
-"""Below this tolerance sums that are not compensated lose too much."""
 FIRST = {LOOSE: 2.0, TIGHT: 0.2}
 """The first guess at the tolerance of a step, over that of the answer."""
 STEADY_RATE = 1e-3
 """The rounding of a torque may change the rate at the start by this part of the tolerance."""
 LARGEST = 0.1
 """The loosest tolerance of a step."""
-PILOTS, MORE_PILOTS = 24, 48
+PAIR_PILOTS, MORE_PILOTS = 24, 48
 """The number of pilots; the second where they do not agree."""
 TIGHTER = 300.0
 """The tolerance of the pilots' steps over that of the runs that are taken for the truth."""
@@ -72,7 +71,7 @@ LOST = 0.3
 FINER = 3.0
 """Tolerances of bodies that are run again are lower by powers of this."""
 MOST_RUNS = 3
-LEAST_TOLERANCE = 1e-15
+LEAST_STEP_TOLERANCE = 1e-15
 STEPS, STEPS_OF_TIGHT, STEPS_OF_COMPANION = 16.0, 24.0, 12.0
 """Steps over the span at least, of runs, of tight ones and of companions: so all see the whole span, and not alike."""
 ROUNDING = 4.0 * 2.0**-52
@@ -83,16 +82,15 @@ ROUNDED = 0.1
 DESPUN_COST = 1.4
 """What a radian costs in the frame that does not spin, over one elsewhere: by this, whole calls of tops and discs take
 as long by pairs as by splittings where prices are alike (docs/decisions/0027)."""
-FLOW_NS, EVALUATION_NS = 85.0, 4.5
-"""What one exact flow takes in the prices of `accuracy.choice`, and what an evaluation takes in a lane, in ns."""
+EVALUATION_SECONDS = 4.5e-9
+"""What an evaluation takes in a lane."""
 
 
 class Companion(NamedTuple):
     """A looser run of every body."""
 
     method: str
-    tolerance: float
-    """That of a step."""
+    step_tolerance: float
     scale: float
     """What its distance over its own sum of local errors is to be multiplied with to get the same for its run."""
 
@@ -101,8 +99,7 @@ class Growth(NamedTuple):
     """What the pilots have found: with it all bodies can be run elsewhere, in the same manner."""
 
     method: str
-    tolerance: float
-    """That of a step."""
+    step_tolerance: float
     usual: float
     """The error over the sum of local errors that every body is taken to have at least."""
     kappa: float
@@ -115,7 +112,7 @@ def price(c: Character, rtol: float, rows: int, *, despun: bool) -> float:
     a_radian = 6.0 * math.pow(2.0, -1.0 - math.log10(rtol) / 3.0)
     rate = min(c.rate, DESPUN_COST * c.comoving[0]) if despun and c.comoving else c.rate
     evaluations = rate * c.span * a_radian + 12.0 * LANES * max(0, rows - 2)
-    return evaluations * EVALUATION_NS / FLOW_NS
+    return evaluations * EVALUATION_SECONDS / FLOW_SECONDS
 
 
 def may_take(c: Character, task: ToleranceTask) -> bool:
@@ -131,7 +128,7 @@ def may_take(c: Character, task: ToleranceTask) -> bool:
         return False
     if c.free_rate * STEADY_RATE * task.rtol < 2.0**-52 * c.rate:
         return False
-    return task.rtol >= LEAST_RTOL and c.knot_error == 0.0 and task.starts.count >= LANES
+    return task.rtol >= LEAST_UNCOMPENSATED_RTOL and c.knot_error == 0.0 and task.starts.count >= LANES
 
 
 class Pairs:
@@ -143,10 +140,10 @@ class Pairs:
         """Whether they are seen from a frame that does not spin."""
         self.like: dict[str, Batch] = {}
 
-    def batch(self, name: str, tolerance: float, least: float = STEPS) -> Batch:
+    def batch(self, name: str, step_tolerance: float, least: float = STEPS) -> Batch:
         """Returns the batch by which bodies are run with one tolerance of a step."""
         task = self.task
-        plan = Plan(_with(name, tolerance), task.problem.span / least)
+        plan = Plan(_with(name, step_tolerance), task.problem.span / least)
         given = (task.starts, task.survey, task.threads, task.on_compile)
         made = self.like[name] = Batch(task.problem, plan, *given, like=self.like.get(name))
         made.most_steps = task.most_steps
@@ -162,7 +159,7 @@ class Pairs:
         name = LOOSE if rtol > TIGHT_BELOW else TIGHT
         first = FIRST[name] * rtol
         name = self.seen(name)
-        pilots = _Pilots(self, PILOTS, name, _rounded(first))
+        pilots = _Pilots(self, PAIR_PILOTS, name, _rounded(first))
         if pilots.tight is None:
             return None
         for tries in range(1, MOST_TRIES + 1):
@@ -172,40 +169,40 @@ class Pairs:
             goal = LEAST_KAPPA * g.max() * total.max()
             if not pilots.steady:
                 goal = 1.5 * KAPPA_APART * float(np.quantile(g * total, MOST_OF_THEM))
-            new = min(pilots.tolerance * math.pow(AIM * rtol / max(goal, 1e-300), _power(name)), LARGEST)
-            near = pilots.tolerance / SETTLED < new < SETTLED * pilots.tolerance
-            pilots.tolerance = _rounded(min(max(new, 1e-4 * pilots.tolerance), 1e3 * pilots.tolerance))
+            new = min(pilots.step_tolerance * math.pow(AIM * rtol / max(goal, 1e-300), _power(name)), LARGEST)
+            near = pilots.step_tolerance / SETTLED < new < SETTLED * pilots.step_tolerance
+            pilots.step_tolerance = _rounded(min(max(new, 1e-4 * pilots.step_tolerance), 1e3 * pilots.step_tolerance))
             if near or tries == MOST_TRIES:
                 break
         if not pilots.steady:
-            pilots = _Pilots(self, MORE_PILOTS, name, pilots.tolerance)
+            pilots = _Pilots(self, MORE_PILOTS, name, pilots.step_tolerance)
         return pilots.found(rtol) if pilots.run() and pilots.alike else None
 
 
 class _Pilots:
     """Some bodies, spread over the ensemble, whose errors are known."""
 
-    def __init__(self, pairs: Pairs, count: int, name: str, tolerance: float) -> None:
+    def __init__(self, pairs: Pairs, count: int, name: str, step_tolerance: float) -> None:
         starts = pairs.task.starts
         self.start = starts.some(np.linspace(0, starts.count - 1, min(count, starts.count)).round().astype(int))
-        self.pairs, self.name, self.tolerance, self.tight_at = pairs, name, tolerance, 0.0
+        self.pairs, self.name, self.step_tolerance, self.tight_at = pairs, name, step_tolerance, 0.0
         self.tight: Ensemble | None = None
-        pairs.batch(name, tolerance).ready()
+        pairs.batch(name, step_tolerance).ready()
         if pairs.like[name].lanes > 1:
             self._run_tight()
 
     def _run_tight(self) -> None:
-        self.tight_at = self.tolerance
-        self.tight = self._run(self.name, self.tolerance / TIGHTER, STEPS_OF_TIGHT)
+        self.tight_at = self.step_tolerance
+        self.tight = self._run(self.name, self.step_tolerance / TIGHTER, STEPS_OF_TIGHT)
 
-    def _run(self, name: str, tolerance: float, least: float) -> Ensemble:
-        return run_batch(self.pairs.batch(name, tolerance, least), self.start, None, messages=0)
+    def _run(self, name: str, step_tolerance: float, least: float) -> Ensemble:
+        return run_batch(self.pairs.batch(name, step_tolerance, least), self.start, None, messages=0)
 
     def run(self) -> bool:
         """Runs the pilots with the tolerance of a step; returns whether all came to the end."""
-        if not 0.1 < self.tolerance / self.tight_at < 10.0:
+        if not 0.1 < self.step_tolerance / self.tight_at < 10.0:
             self._run_tight()
-        self.made = self._run(self.name, self.tolerance, STEPS)
+        self.made = self._run(self.name, self.step_tolerance, STEPS)
         assert self.tight is not None
         self.growth = _seen(self.made, self.tight, self.made)
         """Errors over sums of local errors."""
@@ -215,23 +212,23 @@ class _Pilots:
 
     def found(self, rtol: float) -> Growth | None:
         """Returns what is found about all bodies: the least growth, and what companions foresee."""
-        looser = [(self.name, more * self.tolerance) for more in LOOSER]
+        looser = [(self.name, more * self.step_tolerance) for more in LOOSER]
         if self.steady:
             first = FIRST[self.name.removesuffix(DESPUN)]
-            watching = FIRST[LOOSE] * max(WATCHING, 8.0 * rtol) * self.tolerance / (first * rtol)
+            watching = FIRST[LOOSE] * max(WATCHING, 8.0 * rtol) * self.step_tolerance / (first * rtol)
             looser = [(self.pairs.seen(LOOSE), watching)]
         usual, companions = float(np.median(self.growth)), list[Companion]()
         foreseen = np.full(self.start.count, self.growth.max() if self.steady else usual)
         known = np.zeros(self.start.count, dtype=bool)
-        for name, tolerance in looser:
-            tolerance = _rounded(min(tolerance, LARGEST))
-            other = self._run(name, tolerance, STEPS_OF_COMPANION)
+        for name, step_tolerance in looser:
+            step_tolerance = _rounded(min(step_tolerance, LARGEST))
+            other = self._run(name, step_tolerance, STEPS_OF_COMPANION)
             seen = _seen(self.made, other, other)
             told = other.success & (seen * _sums(other) < LOST)
             if not told.any():
                 continue
             scale = float(np.median(self.growth[told] / np.maximum(seen[told], 1e-300)))
-            companions.append(Companion(name, tolerance, scale))
+            companions.append(Companion(name, step_tolerance, scale))
             foreseen[told] = np.maximum(foreseen[told], scale * seen[told])
             known |= told
             worst = (self.growth / foreseen)[known]  # others are run by another method
@@ -242,9 +239,9 @@ class _Pilots:
         kappa = max(LEAST_KAPPA if self.steady else KAPPA_APART, KAPPA * float(np.sort(worst)[-2]))
         errors = kappa * (foreseen * _sums(self.made))[known]
         high = float(np.quantile(errors, NEARLY_ALL if self.steady else MOST_OF_THEM))
-        tolerance = self.tolerance * min(1.0, math.pow(0.95 * rtol / high, _power(self.name)))
+        step_tolerance = self.step_tolerance * min(1.0, math.pow(0.95 * rtol / high, _power(self.name)))
         least = self.growth.max() if self.steady else usual
-        return Growth(self.name, _rounded(tolerance), float(least), kappa, tuple(companions))
+        return Growth(self.name, _rounded(step_tolerance), float(least), kappa, tuple(companions))
 
 
 def _seen(made: Ensemble, other: Ensemble, summed: Ensemble) -> Floats:
@@ -289,7 +286,7 @@ class PairedBodies:
             again = np.flatnonzero((best.error > task.rtol) & np.isfinite(best.error) & ~elsewhere)
             lower = np.log(best.error[again] / (AIM * task.rtol)) * (_power(growth.method) / math.log(FINER))
             level = self.level[again] + np.maximum(1, np.ceil(lower)).astype(np.int64)
-            again, level = (x[growth.tolerance > LEAST_TOLERANCE * FINER**level] for x in (again, level))
+            again, level = (x[growth.step_tolerance > LEAST_STEP_TOLERANCE * FINER**level] for x in (again, level))
             if again.size == 0:
                 break
             made = self._run(again, level)
@@ -300,9 +297,9 @@ class PairedBodies:
     def _run(self, which: Any, level: Any) -> Ensemble:
         """Runs some bodies with tolerances of their own."""
         part = self.part if which.size == self.part.count else self.part.some(which)
-        batch, best = self.pairs.batch(self.growth.method, self.growth.tolerance), self.best
+        batch, best = self.pairs.batch(self.growth.method, self.growth.step_tolerance), self.best
         levels, place = np.unique(level, return_inverse=True)
-        tolerances = np.array([self._tolerance(k) for k in levels.tolist()])[place]
+        tolerances = np.array([self._step_tolerance(k) for k in levels.tolist()])[place]
         try:
             made = run_batch(batch, part, best.report(batch, part, self.progress), messages=0, tolerances=tolerances)
         except BaseException as problem:
@@ -313,15 +310,15 @@ class PairedBodies:
         best.count(made, which)
         return made
 
-    def _tolerance(self, level: int) -> float:
-        return _rounded(self.growth.tolerance / FINER**level)
+    def _step_tolerance(self, level: int) -> float:
+        return _rounded(self.growth.step_tolerance / FINER**level)
 
     def _grown(self, made: Ensemble) -> tuple[Floats, Any]:
         """Returns the errors over local ones that companions foresee for each body, and where none can tell."""
         part, best, everyone = self.part, self.best, np.arange(self.part.count)
         each, lost = np.full(part.count, self.growth.usual), np.ones(part.count, dtype=bool)
-        for name, tolerance, scale in self.growth.companions:
-            batch = self.pairs.batch(name, tolerance, STEPS_OF_COMPANION)
+        for name, step_tolerance, scale in self.growth.companions:
+            batch = self.pairs.batch(name, step_tolerance, STEPS_OF_COMPANION)
             other = run_batch(batch, part, best.report(batch, part, self.progress), messages=0)
             best.count(other, everyone)
             seen = _seen(made, other, other)
@@ -342,11 +339,11 @@ class PairedBodies:
         silent = self.best.unexplained
         for level in np.unique(self.level[silent]).tolist():
             which = [k for k in silent if self.level[k] == level]
-            self.best.explain(self.pairs.batch(self.growth.method, self._tolerance(level)), which)
+            self.best.explain(self.pairs.batch(self.growth.method, self._step_tolerance(level)), which)
 
     def ensemble(self) -> Ensemble:
         """Returns everything known so far."""
-        batch = self.pairs.batch(self.growth.method, self.growth.tolerance)
+        batch = self.pairs.batch(self.growth.method, self.growth.step_tolerance)
         active = np.isnan(self.best.error) if self.best.made is not None else np.ones(self.part.count, dtype=bool)
         return self.best.ensemble(batch, *self.plans(), active, self.pairs.task.rtol)
 
@@ -354,17 +351,17 @@ class PairedBodies:
         """Returns the plans by which the rows of bodies were made, and the number of each body's."""
         levels, place = np.unique(self.level, return_inverse=True)
         growth, span = self.growth, self.pairs.task.problem.span
-        made = tuple(Plan(_with(growth.method, self._tolerance(k)), span / STEPS) for k in levels.tolist())
+        made = tuple(Plan(_with(growth.method, self._step_tolerance(k)), span / STEPS) for k in levels.tolist())
         return (*made, *self.more), np.where(self.other >= 0, len(made) + self.other, place.reshape(-1))
 
 
-def _with(name: str, tolerance: float) -> Method:
-    return find_method(name).replace(rtol=tolerance)
+def _with(name: str, step_tolerance: float) -> Method:
+    return find_method(name).replace(rtol=step_tolerance)
 
 
-def _rounded(tolerance: float) -> float:
+def _rounded(step_tolerance: float) -> float:
     """Returns a tolerance with few digits, so that a person can repeat a run."""
-    return float(f"{tolerance:.3g}")
+    return float(f"{step_tolerance:.3g}")
 
 
 def _sums(made: Ensemble) -> Floats:

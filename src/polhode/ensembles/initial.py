@@ -212,7 +212,11 @@ def _moments(name: str, rows: Any) -> Floats:
 
 
 def _torques(torque: Any) -> tuple[Torque, ...]:
-    listed = torque if isinstance(torque, Sequence) else (Free() if torque is None else torque,)
+    listed = (
+        torque
+        if isinstance(torque, Sequence) and not isinstance(torque, str)
+        else (Free() if torque is None else torque,)
+    )
     given = tuple(map(checked, listed))
     if not given:
         raise ValueError("torque must be a torque or a list of them, not an empty list")

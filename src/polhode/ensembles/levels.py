@@ -32,7 +32,7 @@ from polhode.accuracy.estimate import (
     unlocated,
     where_errors_grow,
 )
-from polhode.accuracy.pace import MOST_DRY_STEPS, MOST_STEPS
+from polhode.accuracy.pace import MOST_ADAPTIVE_STEPS, MOST_DRY_STEPS
 from polhode.accuracy.policy import POLICY
 from polhode.accuracy.refinement import History, Search, TryResults, steps_at
 from polhode.ensembles.batch import Batch, BatchRun, Survey, efforts, run_batch
@@ -69,7 +69,7 @@ class ToleranceTask:
     @cached_property
     def most_steps(self) -> float:
         """The steps that adapt with which a body is given up."""
-        return MOST_DRY_STEPS if character(self.problem).dry else MOST_STEPS
+        return MOST_DRY_STEPS if character(self.problem).dry else MOST_ADAPTIVE_STEPS
 
     @property
     def times(self) -> Floats:
@@ -156,7 +156,7 @@ class Levels:
         return self.foresight.levels(part, self.task, self.candidate.first)
 
     def steps(self, level: int) -> float:
-        """Returns the number of steps at a level; for DOP853, rtol**(-1/8)."""
+        """Returns the number of steps at a level, or their resolution."""
         return steps_at(level, self.candidate, self.most)
 
     def rows(self, level: int) -> Any:
@@ -233,6 +233,8 @@ class BestRows:
         self.spent = np.zeros(n, dtype=np.int64)
         """The torque evaluations of each body, in all its runs."""
         self.seconds = 0.0
+        self.reason = np.full(n, "", dtype=object)
+        """Why the search of each body ended above the tolerance."""
 
     @property
     def rows(self) -> Ensemble:
@@ -281,6 +283,7 @@ class BestRows:
             other.made = replace(other.rows, memory=np.empty((which.size, 0)))
         self.spent[which] += other.spent
         self.seconds += other.seconds
+        self.reason[which] = other.reason
         return self.keep_better(other.rows, which, other.error)
 
     def explain(self, batch: Batch, which: list[int]) -> None:
@@ -343,6 +346,7 @@ class ManyBodies:
     def refine(self, few: int = 0) -> None:
         """Refines the steps of every body as long as it helps; stops early when only `few` bodies are left."""
         self.search.run(self._attempt, few)
+        self.best.reason = self.search.history.reason
 
     def _attempt(self, which: Any, level: int, to_round_off: bool) -> TryResults:
         """Runs some bodies and their companions at a level, and keeps the best rows of each body."""

@@ -15,10 +15,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from polhode.accuracy.answer import answer
 from polhode.accuracy.character import Character, character, ignores_spin
 from polhode.accuracy.choice import ANY_TORQUE, COLLOCATION, Candidate, candidate, choose, splitting_cost
 from polhode.accuracy.estimate import where_errors_grow
-from polhode.accuracy.free_body import answer
 from polhode.accuracy.policy import POLICY, ToleranceNotReached, warn_not_reached
 from polhode.accuracy.refinement import History
 from polhode.accuracy.search import Goal, nodes_compile_together
@@ -84,18 +84,25 @@ class PilotResult(NamedTuple):
 
 
 class ToleranceMisses(NamedTuple):
-    """How many bodies have not reached the tolerance, their largest estimate, and how many have none."""
+    """How many bodies have not reached the tolerance, their largest estimate and why, and how many have none."""
 
     bodies: int = 0
     worst: float = 0.0
     unknown: int = 0
+    reason: str = ""
+    """Why the search for the body with the largest estimate ended."""
+
+    def joined(self, bodies: int, worst: float, unknown: int, reason: str) -> ToleranceMisses:
+        """Returns these misses and those of other bodies."""
+        why = reason if worst > self.worst else self.reason
+        return ToleranceMisses(self.bodies + bodies, max(worst, self.worst), self.unknown + unknown, why)
 
     def warn(self, rtol: float, count: int) -> None:
         """Warns if there are any."""
         of_all = f"{count:,}"
         if self.bodies:
             of = f" for {self.bodies:,} of {of_all} bodies"
-            warn_not_reached(rtol, self.worst, "this is the largest of them", of=of)
+            warn_not_reached(rtol, self.worst, f"and {self.reason}", of=of, about="the largest error is estimated as")
         if self.unknown:
             warnings.warn(
                 f"the errors of {self.unknown:,} of {of_all} bodies are not known, because runs from almost the same "
@@ -171,12 +178,12 @@ class ToleranceRunner:
             bodies.explain_failures()
         made = bodies.ensemble()
         self.kinds = bodies.kinds
-        error, before = bodies.best.error, self.missed
-        late = error[np.isfinite(error) & (error > self.task.rtol)]
+        best, error = bodies.best, bodies.best.error
+        late = np.flatnonzero(np.isfinite(error) & (error > self.task.rtol))
         unknown = int((made.success & np.isinf(error)).sum())
-        self.missed = ToleranceMisses(
-            before.bodies + late.size, float(late.max(initial=before.worst)), before.unknown + unknown
-        )
+        worst = late[error[late].argmax()] if late.size else -1
+        largest, reason = (float(error[worst]), str(best.reason[worst])) if late.size else (0.0, "")
+        self.missed = self.missed.joined(late.size, largest, unknown, reason)
         return made
 
     def find(self) -> PilotResult | None:
@@ -252,7 +259,7 @@ class Pilots:
 
     @property
     def gain(self) -> float:
-        """What the torque may add to the square of the rate, if it works over two radians, as in `exact.needed`."""
+        """What the torque may add to the square of the rate over two radians, as in `exact_flow.needed`."""
         free: list[float] = efforts(self.start)[0][::2].tolist()
         return max(4.0 * max(c.rate**2 - rate2, 0.0) for c, rate2 in zip(self.characters, free, strict=True))
 

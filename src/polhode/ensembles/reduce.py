@@ -214,7 +214,7 @@ def _edges(edges: tuple[float, ...]) -> str:
 
 def _function(name: str, value: Any) -> Any:
     if not callable(value):
-        raise TypeError(f"{name} must be a function, not {value!r}")
+        raise TypeError(f"{name} must be a function, not {checks.shown(value)}")
     return value
 
 
@@ -223,7 +223,7 @@ def checked(reduce: Any, torque: Torque, *, estimated: bool) -> dict[str, Quanti
     if not isinstance(reduce, Mapping) or not reduce:
         raise TypeError(
             'reduce must be a dict of names and quantities, such as {"rate": polhode.quantity("omega").mean("body")}, '
-            f"not {reduce!r}"
+            f"not {checks.shown(reduce)}"
         )
     for name, wanted in reduce.items():
         if not isinstance(name, str):

@@ -16,6 +16,7 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 
 from polhode.run.step_warnings import levels_of_polhode
+from polhode.support import checks
 from polhode.support.arrays import Floats
 from polhode.support.interrupts import is_from_handler
 
@@ -91,7 +92,7 @@ class Event:
 
     def __post_init__(self) -> None:
         if not callable(self.function):
-            raise TypeError(f"an event is a function g(t, q, w), not {self.function!r}")
+            raise TypeError(f"an event is a function g(t, q, w), not {checks.shown(self.function)}")
         if self.direction not in (-1, 0, 1):
             raise ValueError(f"the direction of an event is 1 (rising), -1 (falling) or 0 (both), not {self.direction}")
 

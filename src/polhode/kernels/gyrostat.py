@@ -98,7 +98,7 @@ def veer(body: Inertia, p: Params, t: float, s: State, h: float) -> State:
 
 
 def greatest_efforts(moments: Floats, rotor: Floats, momentum: Floats) -> tuple[Floats, Floats]:
-    """Returns bounds of what `exact.effort` measures, for flows of the body without its rotor along the free motion.
+    """Returns bounds of `exact_flow.effort`, for flows of the body without its rotor along the free motion.
 
     The arguments are (..., 3), in principal axes. A free gyrostat keeps |m| and (m - g) . I^-1 (m - g); so the square
     of each component of m is bounded by m . m, and by the energy.

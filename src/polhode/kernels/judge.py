@@ -29,6 +29,8 @@ CLOSE = 0.05
 asked."""
 FIRST_STOP = 0.37
 """The part of the way to its first row at which a companion makes a stop."""
+LEAST_UNCOMPENSATED_RTOL = 1e-11
+"""Below this tolerance sums that are not compensated lose too much."""
 MAYBE_ROUND_OFF = 100.0
 """Estimates below this times the least error may be made of round-off, in which a run and its companion are alike."""
 FACTOR_WHERE_ERRORS_GROW = 4.0

@@ -109,7 +109,7 @@ class Scales(NamedTuple):
     many: bool = False
     """Whether these are the scales of one body among many; then its symmetry must not be used."""
     effort: tuple[float, float] = (0.0, 0.0)
-    """The greatest `exact.effort` among many bodies."""
+    """The greatest `exact_flow.effort` among many bodies."""
     packed: bool = False
     """Whether a number stands for several bodies: then flows cannot branch, and return NaN where they would have to."""
     axis: int = 0

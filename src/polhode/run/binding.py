@@ -52,7 +52,7 @@ class SpreadOfBodies(NamedTuple):
     many: bool = False
     """Whether they differ in their symmetry."""
     effort: tuple[float, float] = (0.0, 0.0)
-    """What exact flows have to cover at most, as `exact.effort` measures it."""
+    """What exact flows have to cover at most, as `exact_flow.effort` measures it."""
     gyrostats: bool = False
     """Whether some have a rotor."""
     reordered: bool = False

@@ -27,7 +27,7 @@ from polhode.run.grid import Grid, Segment, grid_of, has_pieces, segments
 from polhode.run.rows import Buffers, FixedSteps, check_room, driver_of, steps_of
 from polhode.run.step_warnings import ShortSteps, about_short_steps, are_absurdly_short, good_steps, levels_of_polhode
 from polhode.run.stiffness import are_limited, fastest_decay, is_stiff
-from polhode.run.trial import fault_of_torque, size_at_start, size_where_it_begins, what_torque_does
+from polhode.run.trial import DIVIDES, Fault, fault_of_torque, size_at_start, size_where_it_begins, what_torque_does
 from polhode.solution import Solution, assemble
 from polhode.support import checks
 from polhode.support.arrays import Floats
@@ -82,12 +82,17 @@ class SimulationFailed(ArithmeticError, Generic[R]):
         self.solution = solution
 
     def __str__(self) -> str:
-        """Returns how the run ended; it may become part of a longer one."""
-        return self.solution.message
+        """Returns how the run ended, and where what was computed is."""
+        return f"{self.solution.message}; {KEPT}"
 
     def __reduce__(self) -> tuple[type["SimulationFailed[R]"], tuple[R]]:
         """For pickle, which would call the class with the message: failures travel between processes."""
         return type(self), (self.solution,)
+
+
+def reason_of(failure: Exception) -> str:
+    """Returns why something failed, for a sentence about something else: the exception is not seen by the reader."""
+    return failure.solution.message if isinstance(failure, SimulationFailed) else str(failure)
 
 
 class SimulationInterrupted(KeyboardInterrupt, Generic[R]):
@@ -113,6 +118,10 @@ class SimulationInterrupted(KeyboardInterrupt, Generic[R]):
     def __init__(self, solution: R) -> None:
         super().__init__(solution.message)
         self.solution = solution
+
+    def __str__(self) -> str:
+        """Returns when the run was stopped, and where what was computed is."""
+        return f"{self.solution.message}; {KEPT}"
 
     def __reduce__(self) -> tuple[type["SimulationInterrupted[R]"], tuple[R]]:
         """For pickle, as above."""
@@ -592,7 +601,7 @@ class Integration:
                     self._look_at_lengths()
             if status != Status.OK:
                 return Status(status)
-            if self.plan.method.adaptive and self._is_stuck():
+            if self.plan.method.adaptive and self._leads_nowhere():
                 return Status.STALLED
             if self.is_limited and self.stops_if_stiff:
                 return Status.STIFF
@@ -698,14 +707,14 @@ class Integration:
         rest = self.paced[0] + step_warnings.PACE_STEPS - self.done
         return min(chunk, rest) if self.plan.method.adaptive else chunk
 
-    def _is_stuck(self) -> bool:
+    def _leads_nowhere(self) -> bool:
         """Whether steps lead nowhere, as before a time at which the torque is infinite."""
         done, passed = self.done, self._time()
         if done - self.paced[0] < step_warnings.PACE_STEPS:
             return False
         advance, before = abs(passed - self.paced[1]), self.paced[2]
         self.paced = (done, passed, advance)
-        return step_warnings.is_stuck(advance, before, self.problem.span)
+        return step_warnings.leads_nowhere(advance, before, self.problem.span)
 
     def _about_lengths(self) -> str:
         return about_short_steps(self.problem, self.plan, self.short, stiff=self.is_limited)
@@ -777,11 +786,11 @@ class Integration:
         made = str(self.steps_before + done)
         if not self.plan.method.variable_steps:
             made += f" of {self.steps_before + self._steps_in_all() + self.steps_after}"
-        place = f"after {made} steps, at t = {t:.12g}; what was computed is in the solution"
+        place = f"after {made} steps, at t = {t:.12g}"
         torque, method = self.problem.torque.name, self.plan.method.name
         known = status == Status.RAISED and self.problem.torque.calls_python
         if status != Status.INTERRUPTED and not known and (fault := self._fault(t)):
-            return f"the torque {torque} {fault} {place}"
+            return f"the torque {torque} {fault.what} after {made} steps, at t = {fault.t:.12g}{fault.remedy}"
         usual = "take a shorter step"
         if self.steps_are_chosen:
             usual = "name another method beside rtol (DOP853; Radau for a stiff torque), or end the run before it"
@@ -821,7 +830,7 @@ class Integration:
             return usual
         return f"take a shorter step: it turns the body by {turn:.2g} rad; {good_steps(rate)} suit its rate"
 
-    def _fault(self, t: float) -> str | None:
+    def _fault(self, t: float) -> Fault | None:
         """Returns what the torque did wrong in the step that failed, if it did."""
         if (wrong := self._fault_of_sample(t)) is not None:
             return wrong
@@ -831,7 +840,7 @@ class Integration:
             lengths, (self.t_begin, self.problem.t_end), tilted=self.binding.tilted,
         )  # fmt: skip
 
-    def _fault_of_sample(self, t: float) -> str | None:
+    def _fault_of_sample(self, t: float) -> Fault | None:
         """Returns what a law returned in a sample that is due here, if these are not all finite numbers."""
         kernel = self.problem.torque.sample_kernel
         if kernel is None:
@@ -842,7 +851,7 @@ class Integration:
             if not all(map(math.isfinite, taken)):
                 wrong = dict(zip(self.problem.torque.state_names, taken, strict=True))
                 listed = ", ".join(f"{name} = {x:g}" for name, x in wrong.items() if not math.isfinite(x))
-                return f"returned {listed} in a sample"
+                return Fault(f"returned {listed} in a sample", t, DIVIDES)
         return None
 
     def _state(self) -> State:

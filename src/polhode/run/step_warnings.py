@@ -120,7 +120,7 @@ def are_absurdly_short(plan: Plan, steps: Any, length: Any, rate: Any) -> Any:
     return (rate * length < SHORT_TURN_RADIANS * steps) & (length < 0.1 * abs(plan.step) * steps)
 
 
-def is_stuck(advance: float, before: float, span: float) -> bool:
+def leads_nowhere(advance: float, before: float, span: float) -> bool:
     """Whether the last steps have led hardly anywhere, and less far than as many before them."""
     return advance < PACE_PART * abs(span) and advance < before
 

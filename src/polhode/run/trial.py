@@ -5,7 +5,7 @@ import time
 from collections.abc import Callable
 from contextlib import suppress
 from functools import lru_cache, partial
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -151,16 +151,30 @@ def what_torque_does(
     return None
 
 
+class Fault(NamedTuple):
+    """What a torque did wrong, in words, at what time, and what to do about it."""
+
+    what: str
+    t: float
+    remedy: str = ""
+
+
+DIVIDES = ": look at what it divides by or takes the root of there"
+"""What to do about a torque that is NaN or infinite."""
+
+
 def fault_of_torque(
     torque: Torque, method: Method, scales: Scales, body: Inertia, p: Params, t: float, s: State,
     lengths: list[float], span: tuple[float, float], *, tilted: bool,
-) -> str | None:  # fmt: skip
+) -> Fault | None:  # fmt: skip
     """Returns what the torque did wrong in a failed step, found by making that step again; None: nothing."""
-    faults: list[str] = []
+    faults: list[Fault] = []
 
-    def note(what: str, t: float) -> None:
-        beyond = f" at t = {t:.12g}, beyond the ends of the span, where correctors look (take a method without one)"
-        faults.append(what if stepper.enter is None or min(span) <= t <= max(span) else what + beyond)
+    def note(fault: Fault) -> None:
+        if stepper.enter is not None and not min(span) <= fault.t <= max(span):
+            beyond = ", beyond the ends of the span, where correctors look: take a method without one"
+            fault = fault._replace(remedy=beyond)
+        faults.append(fault)
 
     watched = _watched(torque, note)
     carried = len(torque.state_names)
@@ -180,7 +194,7 @@ def fault_of_torque(
     return faults[0] if faults else None
 
 
-def _watched(torque: Torque, note: Callable[[str, float], None]) -> UserTorque:
+def _watched(torque: Torque, note: Callable[[Fault], None]) -> UserTorque:
     """Returns the torque, wrapped so that `note` is called with anything wrong that it returns or raises."""
     kernel = torque.torque_kernel
 
@@ -190,19 +204,21 @@ def _watched(torque: Torque, note: Callable[[str, float], None]) -> UserTorque:
         except Exception as problem:  # the user's code may raise anything
             if is_from_handler(problem):
                 raise
-            note(f"raised {type(problem).__name__}{_in_part(torque, t, q, w, p, *state)}: {problem}", t)
+            note(Fault(f"raised {type(problem).__name__}{_in_part(torque, t, q, w, p, *state)}: {problem}", t))
             raise
         n = returned[0] if state else returned
         sane = np.isfinite(w).all() and all(abs(x) < 10.0 for x in q) and np.isfinite(state).all()
         if state and sane:
             for name, x in zip(torque.state_names, np.atleast_1d(returned[1]), strict=False):
                 if not math.isfinite(x):
-                    note(f"returned {x} as the derivative of {name}", t)
+                    note(Fault(f"returned {x} as the derivative of {name}", t, DIVIDES))
         if any(isinstance(x, complex) for x in n):
-            note(f"returned ({', '.join(f'{x:g}' for x in n)}), which are not all real numbers", t)
+            what = f"returned ({', '.join(f'{x:g}' for x in n)}), which are not all real numbers,"
+            note(Fault(what, t, ": write max(x, 0.0) where it takes the root or a power of x, or end the run before"))
         # A torque is not to blame for what it returns at a state that is no state.
         elif sane and not np.isfinite(np.asarray(n, float)).all():
-            note(f"returned ({', '.join(f'{x:g}' for x in n)}){_in_part(torque, t, q, w, p, *state)}", t)
+            what = f"returned ({', '.join(f'{x:g}' for x in n)}){_in_part(torque, t, q, w, p, *state)}"
+            note(Fault(what, t, DIVIDES))
         return returned
 
     return watched

@@ -18,6 +18,26 @@ LARGEST = 1e100
 """Measured and logged numbers are smaller than this: squares and products of larger ones are no numbers any more."""
 
 
+FEW_SHOWN, MOST_CHARACTERS = 12, 100
+"""The most entries of an array, a list or a dictionary that a message shows, and the most characters of a value."""
+
+
+def shown(value: Any) -> str:
+    """Returns what a user gave as messages show it: in short, if it is long."""
+    if isinstance(value, np.ndarray) and value.size > FEW_SHOWN:
+        return f"an array of shape {value.shape}"
+    if isinstance(value, list | tuple | set | dict) and len(value) > FEW_SHOWN:
+        return f"a {type(value).__name__} of {len(value):,} entries"
+    text = repr(value)
+    return text if len(text) <= MOST_CHARACTERS else f"{text[:MOST_CHARACTERS]}..."
+
+
+def is_called(name: str, value: Any, arguments: str) -> None:
+    """Raises an error unless the value is None or a function."""
+    if value is not None and not callable(value):
+        raise TypeError(f"{name} must be a function of ({arguments}), not {shown(value)}")
+
+
 def number(name: str, value: Any, *, positive: bool = False, negative: bool = True) -> float:
     """Returns the value as a finite float."""
     x = value if type(value) is float else _float(name, value)
@@ -38,14 +58,14 @@ def _float(name: str, value: Any) -> float:
             raise TypeError
         return float(value)
     except (TypeError, ValueError, OverflowError):
-        raise TypeError(f"{name} must be a number, not {value!r}") from None
+        raise TypeError(f"{name} must be a number, not {shown(value)}") from None
 
 
 def count(name: str, value: Any, of: str = "") -> int:
     """Returns the value as a positive whole number; it may be written as a float."""
     number = isinstance(value, int | float | np.integer | np.floating) and not isinstance(value, bool)
     if not number or not value >= 1 or (isinstance(value, float | np.floating) and not float(value).is_integer()):
-        raise ValueError(f"{name} must be a positive whole number{of}, not {value!r}")
+        raise ValueError(f"{name} must be a positive whole number{of}, not {shown(value)}")
     if value > MOST_COUNT:
         raise ValueError(f"{name} must be at most 2**62, not {_shortened(int(value))}")
     return int(value)
@@ -70,7 +90,7 @@ def _rows_of(name: str, value: Any) -> NDArray[Any]:
     try:
         return np.asarray(value)
     except ValueError:
-        raise TypeError(f"{name} must hold rows of one length, not {value!r}") from None
+        raise TypeError(f"{name} must hold rows of one length, not {shown(value)}") from None
 
 
 def _refuse_masked(name: str, value: Any) -> None:
@@ -101,7 +121,7 @@ def floats(name: str, value: Any, what: str) -> Floats:
             raise TypeError
         return np.asarray(given, dtype=np.float64)
     except (TypeError, ValueError, OverflowError):
-        raise TypeError(f"{name} must {what}, not {value!r}") from None
+        raise TypeError(f"{name} must {what}, not {shown(value)}") from None
 
 
 def array(name: str, value: Any, shape: tuple[int, ...]) -> Floats:
@@ -137,7 +157,7 @@ def _all_finite(x: Floats) -> bool:
 def row(name: str, values: Any) -> Floats:
     """Returns finite numbers in a row; a single one is a row of one."""
     if _has_bools(values):
-        raise TypeError(f"{name} must hold numbers, not {values!r}")
+        raise TypeError(f"{name} must hold numbers, not {shown(values)}")
     given = values if isinstance(values, np.ndarray) and values.ndim else np.atleast_1d(_rows_of(name, values))
     if given.ndim != 1:
         raise ValueError(f"{name} must be a list of numbers, not of shape {given.shape}")
@@ -334,12 +354,18 @@ def choice(kind: str, name: str, known: Iterable[str], *, command: str = "") -> 
     options = {k.lower(): k for k in known}
     if isinstance(name, str) and name.lower() in options:
         return options[name.lower()]
-    near = difflib.get_close_matches(str(name).lower(), options, n=3, cutoff=0.5)
-    alike = [difflib.SequenceMatcher(None, known, str(name).lower()).ratio() for known in near]
-    near = [known for known, ratio in zip(near, alike, strict=True) if ratio > alike[0] - 0.15]
+    near = nearest(str(name), options.values())
     if len(options) <= FEW_NAMES:
-        hint = f"did you mean {options[near[0]]!r}? " if near else ""
-        raise ValueError(f"there is no {kind} {name!r}: {hint}known are {', '.join(sorted(options.values()))}")
-    hint = f"did you mean {' or '.join(repr(options[n]) for n in near)}? " if near else ""
+        hint = f"did you mean {near[0]!r}? " if near else ""
+        raise ValueError(f"there is no {kind} {shown(name)}: {hint}known are {', '.join(sorted(options.values()))}")
+    hint = f"did you mean {' or '.join(map(repr, near))}? " if near else ""
     lists = f"`{command or f'polhode {kind}s'}` lists"
-    raise ValueError(f"there is no {kind} {name!r}: {hint}{lists} all {len(options)}")
+    raise ValueError(f"there is no {kind} {shown(name)}: {hint}{lists} all {len(options)}")
+
+
+def nearest(name: str, known: Iterable[str]) -> list[str]:
+    """Returns the known names that are most alike, whatever their case: three at most."""
+    options = {k.lower(): k for k in known}
+    near = difflib.get_close_matches(name.lower(), options, n=3, cutoff=0.5)
+    alike = [difflib.SequenceMatcher(None, one, name.lower()).ratio() for one in near]
+    return [options[one] for one, ratio in zip(near, alike, strict=True) if ratio > alike[0] - 0.15]

@@ -206,8 +206,8 @@ class SystemSearch:
             question.system, question.forces, plan, self.start, None, question.on_compile, question.events
         )
 
-    def answer(self) -> SystemSolution:
-        """Returns the best run.
+    def answer(self) -> tuple[SystemSolution, Enough | GiveUp]:
+        """Returns the best run, and how the search ended.
 
         Every other run starts a little off: of two runs in turn one does, and their distance shows what has become of
         round-off. The distance is most of the error of the first; what the second has of it, their steps say.
@@ -232,7 +232,7 @@ class SystemSearch:
             tries = tries.adding(Try(aim ** (-1.0 / ORDER), error))
             step = next_try(SYSTEMS, tries, ORDER, Floor(floor, floor, floor))
         assert best is not None
-        return best.having(stats=self.spent, rtol=question.rtol)
+        return best.having(stats=self.spent, rtol=question.rtol), step
 
     def attempt(self, aim: float, start: Floats | None, progress: Progress | None) -> SystemSolution:
         """Makes a run that aims at this error; it looks for events."""
@@ -251,8 +251,11 @@ def share_of(distance: float, order: float) -> float:
     return max(min(1.0, SAFETY * error), LEAST_SAFETY * error, min(1.0, ROUND_OFF / max(distance, 1e-300)))
 
 
-def searched(question: Question, method: Method, times: Floats) -> SystemSolution:
-    """Makes pairs of runs with more and more equal steps, until the estimate is below the tolerance."""
+def searched(question: Question, method: Method, times: Floats) -> tuple[SystemSolution, Enough | GiveUp]:
+    """Makes pairs of runs with more and more equal steps, until the estimate is below the tolerance.
+
+    Returns the best run, and how the search ended.
+    """
     order, floor, rows = float(method.order or 2), question.floor, compared_rows(times.size)
     best: SystemSolution | None = None
     failure: SimulationFailed[SystemSolution] | None = None
@@ -278,7 +281,7 @@ def searched(question: Question, method: Method, times: Floats) -> SystemSolutio
     if best is None:
         assert failure is not None
         raise failure
-    return best.having(stats=spent, rtol=question.rtol)
+    return best.having(stats=spent, rtol=question.rtol), step
 
 
 def accurate(question: Question, method: Method | None) -> SystemSolution:
@@ -286,10 +289,11 @@ def accurate(question: Question, method: Method | None) -> SystemSolution:
     plan, rtol = question.plan, question.rtol
     times = np.linspace(plan.t_start, plan.t_end, DEFAULT_ROWS) if plan.times is None else plan.times
     if method is None or method.bare_name == "G8":
-        best = SystemSearch(question, times).answer()
+        best, ended = SystemSearch(question, times).answer()
     else:
-        best = searched(question, method, times)
+        best, ended = searched(question, method, times)
     reached = best.error_estimate or 0.0
     if reached > rtol:
-        warn_not_reached(rtol, reached, "the motion may be chaotic, or the tolerance below round-off")
+        assert isinstance(ended, GiveUp)
+        warn_not_reached(rtol, reached, f"and {ended.reason}")
     return best

@@ -705,7 +705,7 @@ def torque(
             "write from_body=lambda body: [...]"
         )
     if from_body is not None and not callable(from_body):
-        raise TypeError(f"from_body must be a function of the body that returns numbers, not {from_body!r}")
+        raise TypeError(f"from_body must be a function of the body that returns numbers, not {checks.shown(from_body)}")
     names, sizes = carried_numbers(state)
     others = names_read(reads)
     if jacobian is not None and (names or others or not compiled):
@@ -796,22 +796,31 @@ def checked(torque: Any) -> Torque:
                 "the torque that does, as in wheels + torque, or name what is carried in reads="
             )
         return torque
-    if isinstance(torque, type) and issubclass(torque, Torque):
-        problem = f"torque must be a torque, not the class {torque.__name__}"
-        raise TypeError(f"{problem}: write {torque.__name__}(...) with its parameters")
-    raise TypeError(f"torque must be a polhode torque, not {torque!r}: decorate a function with @polhode.torque")
+    raise TypeError(f"torque must be a torque, {_unlike(torque)}")
 
 
 def checked_part(torque: Any) -> Torque:
     """A part of a sum, or raises an error that says what was probably meant."""
     if isinstance(torque, Torque):
         return torque
-    if isinstance(torque, type) and issubclass(torque, Torque):
-        raise TypeError(
-            f"a torque is added to torques, not to the class {torque.__name__}: write {torque.__name__}(...)"
-        )
-    remedy = "decorate the function with @polhode.torque" if callable(torque) else "write it as a torque"
-    raise TypeError(f"a torque is added to torques, not to {torque!r}: {remedy}")
+    raise TypeError(f"a torque is added to torques, {_unlike(torque)}")
+
+
+def _unlike(given: Any) -> str:
+    """Says what was given in place of a torque, and how to make a torque of it."""
+    if isinstance(given, type) and issubclass(given, Torque):
+        return f"not the class {given.__name__}: write {given.__name__}(...) with its parameters"
+    remedy = "take a model that `polhode torques` lists, or a function under @ph.torque"
+    if callable(given):
+        remedy = "decorate it with @ph.torque"
+    elif isinstance(given, str):
+        from polhode.torques import catalogue  # imported here, since it imports this module
+
+        if near := checks.nearest(given, catalogue()):
+            remedy = f"there is ph.{near[0]}: write ph.{near[0]}(...)"
+    elif isinstance(given, np.ndarray | list | tuple):
+        remedy = "a table of torques is ph.Table(t, values), with times and rows of three"
+    return f"not {checks.shown(given)}: {remedy}"
 
 
 Gain = float | Vec3 | tuple[Vec3, Vec3, Vec3]
@@ -831,7 +840,7 @@ def gain(name: str, given: Any) -> Gain:
     if shape == (3, 3):
         x, y, z = checks.array(name, given, (3, 3)).tolist()
         return (tuple(x), tuple(y), tuple(z))
-    raise ValueError(f"{name} must be one number, three numbers or a 3x3 matrix, not {given!r}")
+    raise ValueError(f"{name} must be one number, three numbers or a 3x3 matrix, not {checks.shown(given)}")
 
 
 def gain_matrix(gain: Gain) -> Floats:
@@ -860,7 +869,7 @@ def inspected(
         remedy = "write it as a function, with its numbers in p"
         if kind == "torque" and callable(function):
             remedy += ", or take @torque(compiled=False), which calls anything"
-        raise TypeError(f"{wanted}, unlike {function!r}: {remedy}")
+        raise TypeError(f"{wanted}, unlike {checks.shown(function)}: {remedy}")
     code = plain.__code__
     unusual = inspect.CO_VARARGS | inspect.CO_VARKEYWORDS | inspect.CO_GENERATOR | inspect.CO_COROUTINE
     if code.co_argcount != len(arguments) or code.co_kwonlyargcount or code.co_flags & unusual:
