@@ -103,6 +103,8 @@ class Body:
         self, inertia: Any, *, times: Any = None, kind: Literal["linear", "cubic"] = "linear", name: str | None = None,
         allow_unphysical: bool = False, rotor: Any = None,
     ) -> None:  # fmt: skip
+        if kind != "linear":
+            raise ValueError(f"kind={kind!r} joins the rows of a body that changes: give their times=, or leave it out")
         tensor = _tensor(inertia)
         self.name = name
         self.tensor: Floats = tensor
@@ -646,7 +648,13 @@ def _of_function(function: Callable[[float], Any], times: Any) -> Made:
     back = np.array([np.pad(row, (DEGREE + 1 - row.size, 0)) for row in powers_of]).T
 
     def at(times: Floats) -> Floats:
-        return _six(np.array([np.asarray(function(float(x)), dtype=np.float64) for x in times]), times.size)
+        rows = []
+        for x in times.tolist():
+            name, given = f"inertia(t = {x:g} s)", function(x)
+            if (shape := checks.shape_of(name, given)) not in ((3,), (3, 3)):
+                raise ValueError(f"{name} must be three moments or a 3x3 tensor, not of shape {shape}")
+            rows.append(checks.array(name, given, shape))
+        return _six(np.array(rows), times.size)
 
     knots, parts = [float(t[0])], list[Floats]()
     todo = list(pairwise(t.tolist()))[::-1]

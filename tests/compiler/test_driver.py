@@ -93,7 +93,7 @@ class Arrays:
 
     def __init__(self, rows: int, memory: int, plan: list[tuple[int, float]], steps: int, every: int) -> None:
         self.whole: list[Any] = []
-        self.setting = self.floats([1.0, 2.0, 2.5, 1.0, 0.5, 0.4, 1.0, 0.0, 0.0, 0.0, -1e9, 1e9, *[0.0] * 7])
+        self.setting = self.floats([1.0, 2.0, 2.5, 1.0, 0.5, 0.4, 1.0, 0.0, 0.0, 0.0, -1e9, 1e9, *[0.0] * 6])
         assert self.setting.size == SETTING
         self.values = self.floats([0.1, 0.2, 0.3])
         self.state = self.floats([1.0, 0.0, 0.0, 0.0, 0.3, 0.2, 5.0])
