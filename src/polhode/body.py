@@ -763,6 +763,20 @@ NAMED = {
             "wisdom1984",
             "Saturn's moon, as a uniform ellipsoid of 190 x 145 x 114 km",
         ),
+        NamedBody(
+            "halley",
+            (2 * 8.2**2 / (14.9**2 + 8.2**2), 1.0, 1.0),
+            "belton1991",
+            "comet 1P, as a uniform ellipsoid of 14.9 x 8.2 x 8.2 km, in units of the greatest moment",
+            (7.1 * 86400.0, 3.69 * 86400.0, "LAM", "long"),
+        ),
+        NamedBody(
+            "oumuamua",
+            (2 * 35.0**2 / (230.0**2 + 35.0**2), 1.0, 1.0),
+            "belton2018",
+            "1I/2017 U1, as a uniform ellipsoid of 230 x 35 x 35 m, in units of the greatest moment; the likeliest LAM",
+            (54.48 * 3600.0, 8.67 * 3600.0, "LAM", "long"),
+        ),
         NamedBody("handout", (0.8, 0.9, 1.0), "handout", "nearly spherical body of the course project"),
     )
 }
