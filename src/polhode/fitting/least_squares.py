@@ -120,7 +120,8 @@ class ParameterSearch:
                     return replace(best, evaluations=self._evaluations)
         if best is None:
             raise ValueError(
-                "none of the starts that were drawn has a motion of which observe is finite: give a smaller range of rates"
+                "none of the starts that were drawn has a motion of which observe is finite: give a smaller range of "
+                "rates"
             )
         return replace(best, evaluations=self._evaluations)
 
