@@ -40,8 +40,9 @@ OTHER_STARTS = 3
 """Where no good fit was found, the search begins again from this many other bodies."""
 MOST_DRAWS = 3
 """How often a search from nothing draws its starts, at most."""
-MOST_NOISE = 3.0
-"""A search from nothing goes on to the next start where chi-square is beyond its mean by more standard deviations."""
+ENOUGH_NOISE, MOST_NOISE = 1.0, 3.0
+"""A search from nothing looks at all starts of a draw unless chi-square is beyond its mean by fewer standard deviations
+than the first, for motions that look nearly alike have more; beyond the second it draws again."""
 SAME_COST = 1e-3
 """Two searches whose costs differ by less, relatively, have ended in the same place."""
 TRIED_BODIES, TRIED_CHANGE, TRIED_EVALUATIONS = 3, 0.3, 8
@@ -116,8 +117,10 @@ class ParameterSearch:
             for trial in self._best_over_turns(draw()):
                 made = self._from(trial)
                 best = made if best is None or made.cost < best.cost else best
-                if self._is_good(best) and self._is_noise(best):
-                    return replace(best, evaluations=self._evaluations)
+                if self._is_noise(best, ENOUGH_NOISE):
+                    break
+            if best is not None and self._is_noise(best, MOST_NOISE):
+                break
         if best is None:
             raise ValueError(
                 "none of the starts that were drawn has a motion of which observe is finite: give a smaller range of "
@@ -183,11 +186,12 @@ class ParameterSearch:
                 return False
         return True
 
-    def _is_noise(self, found: BestFit) -> bool:
-        """Whether chi-square of what is observed is that of noise: motions that look nearly alike have more."""
+    def _is_noise(self, found: BestFit, most: float) -> bool:
+        """Whether residuals are noise, with a chi-square above its mean by fewer standard deviations than `most`."""
         y = found.residuals[found.places["y"]]
         freedom = max(y.size - self.parameters.count, 1)
-        return self.loss != "linear" or float(y @ y) < freedom + MOST_NOISE * math.sqrt(2.0 * freedom)
+        few = self.loss != "linear" or float(y @ y) < freedom + most * math.sqrt(2.0 * freedom)
+        return few and self._is_good(found)
 
     # --- one search
 
