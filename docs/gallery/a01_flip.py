@@ -2,7 +2,8 @@
 The middle axis
 ===============
 
-A body spun about its middle axis turns over, again and again. No torque acts: the motion is known in closed form.
+A body spun about its middle axis turns over, again and again: the Dzhanibekov effect. No torque acts: the motion is
+known in closed form.
 
 .. viewer:: flip
 """

@@ -103,6 +103,8 @@ class Body:
         self, inertia: Any, *, times: Any = None, kind: Literal["linear", "cubic"] = "linear", name: str | None = None,
         allow_unphysical: bool = False, rotor: Any = None,
     ) -> None:  # fmt: skip
+        if kind != "linear":
+            raise ValueError(f"kind={kind!r} joins the rows of a body that changes: give their times=, or leave it out")
         tensor = _tensor(inertia)
         self.name = name
         self.tensor: Floats = tensor
@@ -646,7 +648,13 @@ def _of_function(function: Callable[[float], Any], times: Any) -> Made:
     back = np.array([np.pad(row, (DEGREE + 1 - row.size, 0)) for row in powers_of]).T
 
     def at(times: Floats) -> Floats:
-        return _six(np.array([np.asarray(function(float(x)), dtype=np.float64) for x in times]), times.size)
+        rows = []
+        for x in times.tolist():
+            name, given = f"inertia(t = {x:g} s)", function(x)
+            if (shape := checks.shape_of(name, given)) not in ((3,), (3, 3)):
+                raise ValueError(f"{name} must be three moments or a 3x3 tensor, not of shape {shape}")
+            rows.append(checks.array(name, given, shape))
+        return _six(np.array(rows), times.size)
 
     knots, parts = [float(t[0])], list[Floats]()
     todo = list(pairwise(t.tolist()))[::-1]
@@ -754,6 +762,20 @@ NAMED = {
             (0.59555, 0.85945, 1.0),
             "wisdom1984",
             "Saturn's moon, as a uniform ellipsoid of 190 x 145 x 114 km",
+        ),
+        NamedBody(
+            "halley",
+            (2 * 8.2**2 / (14.9**2 + 8.2**2), 1.0, 1.0),
+            "belton1991",
+            "comet 1P, as a uniform ellipsoid of 14.9 x 8.2 x 8.2 km, in units of the greatest moment",
+            (7.1 * 86400.0, 3.69 * 86400.0, "LAM", "long"),
+        ),
+        NamedBody(
+            "oumuamua",
+            (2 * 35.0**2 / (230.0**2 + 35.0**2), 1.0, 1.0),
+            "belton2018",
+            "1I/2017 U1, as a uniform ellipsoid of 230 x 35 x 35 m, in units of the greatest moment; the likeliest LAM",
+            (54.48 * 3600.0, 8.67 * 3600.0, "LAM", "long"),
         ),
         NamedBody("handout", (0.8, 0.9, 1.0), "handout", "nearly spherical body of the course project"),
     )

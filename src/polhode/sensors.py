@@ -27,6 +27,7 @@ from typing import Any, NamedTuple, cast
 
 import numpy as np
 
+from polhode.body import Body
 from polhode.kernels.algebra.quat import multiply, to_body
 from polhode.support import checks
 from polhode.support.arrays import Floats
@@ -74,6 +75,11 @@ class Sensor(ABC):
 
         Without times there is one every period, from the first row of a solution to the last.
         """
+        if not callable(getattr(motion, "at", None)) or isinstance(motion, Body):
+            raise TypeError(
+                f"sensors see one motion, such as a FreeMotion, a Solution or a body of an Ensemble, many[0], and "
+                f"{type(motion).__name__} is none"
+            )
         if t is None:
             ends = np.asarray(getattr(motion, "t", ()), dtype=np.float64)
             if ends.size < 2:

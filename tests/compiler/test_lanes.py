@@ -287,7 +287,7 @@ class Arrays:
         count = np.zeros((BODIES, len(Counters())), dtype=np.int64)
         count[:, [AT.steps, AT.rows, AT.times, AT.values]] = STEPS, len(PLAN), len(PLAN), 3
         moments = draw.uniform(1.0, 1.9, size=(BODIES, 3))
-        rest = np.tile([1.0, 0.0, 0.0, 0.0, -1e9, 1e9, *[0.0] * 7], (BODIES, 1))
+        rest = np.tile([1.0, 0.0, 0.0, 0.0, -1e9, 1e9, *[0.0] * 6], (BODIES, 1))
         settings = np.concatenate([moments, 1.0 / moments, rest], axis=1)
         assert settings.shape[1] == SETTING
         state = np.concatenate([np.tile([1.0, 0.0, 0.0, 0.0], (BODIES, 1)), draw.normal(size=(BODIES, 3))], axis=1)

@@ -145,3 +145,18 @@ def test_faults_of_a_site_are_found(tmp_path: Path) -> None:
 def test_every_section_takes_in_new_pages() -> None:
     for section in ("start", "howto", "understand", "reference", "evidence"):
         assert re.search(r":glob:\n(.*\n)*\*\n", text(f"docs/{section}/index.md"))
+
+
+@pytest.mark.parametrize(
+    ("words", "page"),
+    [
+        ("detumble", "detumble"), ("B-dot", "detumble"), ("momentum dumping", "detumble"),
+        ("jet damping", "changing_bodies"), ("light curve", "fit"), ("MEKF", "sensors"),
+        ("Dzhanibekov", "../understand/free_motion"), ("Q", "small_bodies"),
+    ],
+)  # fmt: skip
+def test_words_of_the_trade_lead_to_the_page_that_has_it(words: str, page: str) -> None:
+    """The search of the site looks for the words of a query in the text of pages."""
+    found = set(re.findall(r"\w+", text(f"docs/howto/{page}.md").lower()))
+    assert {word for word in re.findall(r"\w+", words.lower())} <= {w.removesuffix("s") for w in found} | found
+    assert words.lower() in text("docs/reference/trade_words.md").lower()

@@ -10,7 +10,7 @@ from scipy.spatial.transform import Rotation
 
 import polhode as ph
 from polhode.support.arrays import Floats
-from tests.docs.test_bodies_pages import executed
+from tests.docs.test_bodies_pages import blocks, executed
 
 pytestmark = pytest.mark.usefixtures("plain")
 
@@ -94,6 +94,31 @@ def test_the_pendulum() -> None:
     mu = numbers[0] * numbers[1] / (numbers[0] + numbers[1])
     whole = free.momentum + mu * np.cross(free.state[:, :3], free.state[:, 3:])
     assert np.abs(np.diff(free.attitude.apply(whole), axis=0)).max() < 1e-10 * np.linalg.norm(whole[0])
+
+
+def test_the_body_that_flexes() -> None:
+    """The whole momentum and the tensor by SciPy, without any torque; and the decay of a small wobble in theory."""
+    (block,) = (block for block in blocks("small_bodies") if "flexing" in block)
+    page = {"ph": ph, "np": np}
+    exec(compile(block, "small_bodies.md", "exec"), page)
+    run, c, lag, first = page["dying"], page["compliance"], page["lag"], page["first"]
+    still = np.diag(page["wobbler"].moments)
+
+    def tensor(j: Floats) -> Floats:
+        return still + np.array([[j[0], j[2], j[3]], [j[2], j[1], j[4]], [j[3], j[4], -j[0] - j[1]]])
+
+    def slope(t: float, y: Floats) -> Floats:
+        w, j = np.linalg.solve(tensor(y[3:]), y[:3]), y[3:]
+        bulge = c * (np.outer(w, w) - w @ w / 3 * np.eye(3))
+        goal = bulge[[0, 1, 0, 0, 1], [0, 1, 1, 2, 2]]
+        return np.concatenate([np.cross(y[:3], w), (goal - j) / lag])
+
+    start = [*(tensor(run.state[0]) @ first), *run.state[0]]
+    y = solve_ivp(slope, (0.0, 60.0), start, method="DOP853", rtol=1e-12, atol=1e-15).y[:, -1]
+    np.testing.assert_allclose(run.omega[-1], np.linalg.solve(tensor(y[3:]), y[:3]), rtol=0.0, atol=1e-11)
+    np.testing.assert_allclose(run.state[-1], y[3:], rtol=0.0, atol=1e-12)
+    decay = np.log(page["wobble"][0] / page["wobble"][-1]) / 60
+    assert decay == pytest.approx(page["C"] * c * page["nu"] * lag / page["A"] ** 2, rel=0.005)
 
 
 def test_the_page_of_detumbling() -> None:

@@ -251,6 +251,12 @@ def test_named_motions() -> None:
     assert np.array(apophis.observed_periods("short")) / 3600 == pytest.approx([27.38, 263.0], rel=1e-9)
     energy = 2 * apophis.kinetic_energy / np.linalg.norm(apophis.angular_momentum) ** 2
     assert energy == pytest.approx(1.024, abs=0.001)  # [pravec2014]
+    halley, oumuamua = FreeMotion.named("halley"), FreeMotion.named("oumuamua")
+    assert np.array(halley.observed_periods("long")) / 86400 == pytest.approx([3.69, 7.1], rel=1e-9)
+    assert np.degrees(halley.nutation("long").mean) == pytest.approx(66.0, abs=4.0)  # [belton1991]
+    assert np.array(oumuamua.observed_periods("long")) / 3600 == pytest.approx([8.67, 54.48], rel=1e-9)
+    lowest = np.linalg.norm(oumuamua.angular_momentum) ** 2 / (2 * oumuamua.body.moments.max())
+    assert oumuamua.kinetic_energy == pytest.approx(lowest, rel=0.01)  # a cigar if near its least energy [belton2018]
     A, B, C = ph.Body.named("hyperion").moments
     assert math.sqrt(3 * (B - A) / C) == pytest.approx(0.89, abs=0.005)  # [wisdom1984]
     with pytest.raises(ValueError, match="there is no tumbling body 'hyperion'"):

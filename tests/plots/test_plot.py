@@ -271,3 +271,17 @@ def test_a_fast_body_does_not_seem_to_jump(watched: ph.Solution) -> None:
     run = FreeRun(ph.FreeMotion(BODY, [0.0, 0.0, 100.0]), (0.0, 50.0))
     assert 100.0 * np.diff(_times(run, 30, is_span_given=False)).max() == pytest.approx(0.35)
     assert _times(run, 30, is_span_given=True)[-1] > 48.0  # what was asked for is shown
+
+
+def test_long_times_are_shown_in_hours_and_days(plain: None) -> None:
+    for hours, label in ((1, "time (s)"), (30, "time (h)"), (24 * 30, "time (days)")):
+        t = np.linspace(0.0, 3600.0 * hours, 5)
+        run = ph.simulate(ph.Body([1, 2, 2.8]), omega=[0, 0, 1e-4], t_span=(0, t[-1]), t_eval=t, rtol=1e-6)
+        figure = run.plot("omega", "kinetic_energy")
+        figure.canvas.draw()
+        axis = figure.axes[-1].xaxis
+        assert axis.label.get_text() == label
+        assert max(line.get_xdata().max() for line in figure.axes[0].lines) == t[-1]  # what is drawn stays in s
+        texts = [text.get_text().replace("\N{MINUS SIGN}", "-") for text in axis.get_ticklabels()]
+        unit = {"time (s)": 1.0, "time (h)": 3600.0, "time (days)": 86400.0}[label]
+        assert np.allclose(np.array([float(text) for text in texts]) * unit, axis.get_ticklocs())

@@ -14,7 +14,7 @@ from polhode.fitting.determined import undetermined
 from polhode.fitting.fit_result import Fit
 from polhode.fitting.least_squares import BestFit, ParameterSearch, anywhere, other_bodies, starts_of
 from polhode.fitting.parameters import NaturalSizes, Parameters, Trial, parameters
-from polhode.fitting.residuals import Observe, observed
+from polhode.fitting.residuals import Observe, check_observed, observed
 from polhode.fitting.start import attitude_at_start, largest_rate, rates_at_start
 from polhode.fitting.trial_motions import ExactMotions, SteppedMotions, is_exact
 from polhode.support import checks
@@ -99,7 +99,8 @@ def fit(
         Whether the fit begins with a short span, in which there is one minimum, and extends it.
     search
         The least and the greatest rate, in rad/s, if nothing is known of the start: it is sought among `draws` motions
-        that are drawn by `seed`, with rates and attitudes in all directions.
+        that are drawn by `seed`, with rates and attitudes in all directions. Where none of them leads to residuals of
+        the size of noise, others are drawn, twice at most.
     draws, seed
         How many are drawn, and by what.
     rtol
@@ -176,10 +177,11 @@ def fit(
     if attitude is not None and wanted.has("attitude") and (seen := attitude_at_start(known)) is not None:
         starts += [replace(one, quaternion=seen) for one in starts]
     if search is not None:
-        rng = np.random.default_rng(seed)
-        found = looking.from_anywhere(anywhere(first, wanted, (least, greatest), checks.count("draws", draws), rng))
+        rng, count = np.random.default_rng(seed), checks.count("draws", draws)
+        found = looking.from_anywhere(lambda: anywhere(first, wanted, (least, greatest), count, rng))
     else:
         found = looking(starts, others)
+    check_observed(found.residuals, found.places["y"])
     return _result(found, looking, state=state, rtol=rtol, is_free=is_free)
 
 

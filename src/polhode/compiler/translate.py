@@ -1684,7 +1684,7 @@ def _triple(t: _Translator, x: Any) -> tuple[Any, ...]:
 
 
 def _derivatives(t: _Translator, x: Any, n: Any) -> tuple[Any, ...]:
-    wrong = f"derivatives of {n} carried numbers are returned by this torque"
+    wrong = f"{n} numbers are returned here, derivatives of what is carried or what a sampled law holds"
     if (found := _numbers(t, x, n, wrong, "derivative")) is not None:
         return found
     if n == 1:

@@ -5,7 +5,7 @@ one. Its covariance says how far ahead the motion is known to a fraction of a tu
 """
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
@@ -38,6 +38,11 @@ DRAWN_BODIES, DRAWN_MOMENTS = 300, 0.2
 """Bodies among the starts of a search from nothing, and by how much the logarithms of their moments differ."""
 OTHER_STARTS = 3
 """Where no good fit was found, the search begins again from this many other bodies."""
+MOST_DRAWS = 3
+"""How often a search from nothing draws its starts, at most."""
+ENOUGH_NOISE, MOST_NOISE = 1.0, 3.0
+"""A search from nothing looks at all starts of a draw unless chi-square is beyond its mean by fewer standard deviations
+than the first, for motions that look nearly alike have more; beyond the second it draws again."""
 SAME_COST = 1e-3
 """Two searches whose costs differ by less, relatively, have ended in the same place."""
 TRIED_BODIES, TRIED_CHANGE, TRIED_EVALUATIONS = 3, 0.3, 8
@@ -105,8 +110,26 @@ class ParameterSearch:
     prior: Sequence[tuple[int, float, float]] = ()
     _evaluations: int = 0
 
-    def from_anywhere(self, trials: Sequence[Trial]) -> BestFit:
-        """The best fit from some of many starts: those go on that are best over a few turns, then over more."""
+    def from_anywhere(self, draw: Callable[[], Sequence[Trial]]) -> BestFit:
+        """The best fit from motions that are drawn, and drawn again where the first ones lead to no good fit."""
+        best: BestFit | None = None
+        for _ in range(MOST_DRAWS):
+            for trial in self._best_over_turns(draw()):
+                made = self._from(trial)
+                best = made if best is None or made.cost < best.cost else best
+                if self._is_noise(best, ENOUGH_NOISE):
+                    break
+            if best is not None and self._is_noise(best, MOST_NOISE):
+                break
+        if best is None:
+            raise ValueError(
+                "none of the starts that were drawn has a motion of which observe is finite: give a smaller range of "
+                "rates"
+            )
+        return replace(best, evaluations=self._evaluations)
+
+    def _best_over_turns(self, trials: Sequence[Trial]) -> list[Trial]:
+        """Some of many starts: those go on that are best over a few turns, then over more."""
         left = list(trials)
         for turn, share in ROUNDS:
             kept = math.ceil(share * len(trials))
@@ -125,15 +148,7 @@ class ParameterSearch:
             found.sort(key=lambda one: one[0])
             ends = [-math.inf, *(cost for cost, _ in found)]  # searches of one cost have ended in the same place
             left = [one for k, (cost, one) in enumerate(found) if cost - ends[k] > SAME_COST * cost][:kept]
-        best: BestFit | None = None
-        for trial in left:
-            made = self._from(trial)
-            best = made if best is None or made.cost < best.cost else best
-            if self._is_good(best):
-                break
-        if best is None:
-            raise ValueError("none of the starts that were drawn has a motion: give a smaller range of rates")
-        return replace(best, evaluations=self._evaluations)
+        return left
 
     def __call__(self, starts: Sequence[Trial], bodies: Sequence[Body]) -> BestFit:
         """The best fit from these starts, among which the first span decides; if none is good, from other bodies."""
@@ -170,6 +185,13 @@ class ParameterSearch:
             if known is None and typical(values) * float(np.nanmedian(sigma)) > GOOD_FRACTION * size:
                 return False
         return True
+
+    def _is_noise(self, found: BestFit, most: float) -> bool:
+        """Whether residuals are noise, with a chi-square above its mean by fewer standard deviations than `most`."""
+        y = found.residuals[found.places["y"]]
+        freedom = max(y.size - self.parameters.count, 1)
+        few = self.loss != "linear" or float(y @ y) < freedom + most * math.sqrt(2.0 * freedom)
+        return few and self._is_good(found)
 
     # --- one search
 

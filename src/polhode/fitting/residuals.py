@@ -281,3 +281,12 @@ def observed(observe: Observe, t: Floats, q: Floats, w: Floats, p: Floats, width
             f"({t.size}, {width}): it gets arrays with a row for each time, and returns one"
         )
     return values.reshape(t.size, width)
+
+
+def check_observed(residuals: Floats, rows: slice) -> None:
+    """Raises a ValueError if the function that is observed has no value for the best motion that was found."""
+    if (missing := ~np.isfinite(residuals[rows])).any():
+        raise ValueError(
+            f"observe is not finite in {np.count_nonzero(missing)} of {missing.size} numbers, also for the best motion "
+            "that was found: it must return numbers, or the data must leave these rows out"
+        )

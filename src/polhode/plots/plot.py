@@ -30,6 +30,7 @@ try:
     from matplotlib import rcParams
     from matplotlib.backends.backend_agg import FigureCanvasAgg as FigureCanvasAgg
     from matplotlib.figure import Figure as Figure
+    from matplotlib.ticker import AutoLocator
 except ModuleNotFoundError as problem:
     raise missing(problem, "pictures need") from None
 
@@ -104,6 +105,33 @@ def stacked(
     axes = figure.subplots(count, 1, sharex=True, squeeze=False)[:, 0]
     axes[-1].set_xlabel("time (s)", fontsize=13)
     return figure, axes
+
+
+TIME_UNITS = ((86400.0, "days"), (3600.0, "h"))
+LEAST_UNITS = 3
+"""An axis of times has the longest unit of which it shows so many; what is drawn stays in s."""
+
+
+class _InUnits(AutoLocator):
+    """Round numbers of a unit."""
+
+    def __init__(self, unit: float) -> None:
+        super().__init__()
+        self.unit = unit
+
+    def tick_values(self, vmin: float, vmax: float) -> Any:
+        """Where the ticks are, in s."""
+        return self.unit * np.asarray(super().tick_values(vmin / self.unit, vmax / self.unit))
+
+
+def label_time(ax: Axes) -> None:
+    """Labels the axis of times in s, hours or days."""
+    low, high = ax.get_xlim()
+    unit, name = next(((u, n) for u, n in TIME_UNITS if high - low >= LEAST_UNITS * u), (1.0, "s"))
+    if unit > 1.0:
+        ax.xaxis.set_major_locator(_InUnits(unit))
+        ax.xaxis.set_major_formatter(lambda x, _: f"{x / unit:g}")
+    ax.xaxis.label.set_text(f"time ({name})")
 
 
 @dataclass(frozen=True, eq=False)
@@ -305,6 +333,7 @@ def draw(
     if solution.t.size == 0:
         for ax in axes:
             ax.text(0.5, 0.5, "no output", transform=ax.transAxes, ha="center", va="center", fontsize=13)
+    label_time(axes[-1])
     return figure
 
 
@@ -314,7 +343,7 @@ def draw_on(ax: Axes, solution: Solution, name: str, *, degrees: bool = False) -
     panel = panel_of(name, motion, degrees=degrees)
     free = dataclasses.replace(panel, styles=[("", 1.6)] * len(panel.curves))
     fill(ax, motion.t, free, of=solution.method.split("(", 1)[0])
-    ax.set_xlabel("time (s)")
+    label_time(ax)
     ax.set_ylabel(panel.label)
     ax.legend()
 

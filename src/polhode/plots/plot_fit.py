@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from polhode.plots.plot import CARRIED, blank, finish_panel
+from polhode.plots.plot import CARRIED, blank, finish_panel, label_time
 from polhode.support.arrays import Floats, with_continuous_signs
 from polhode.support.thinning import thinned
 
@@ -57,6 +57,7 @@ def draw(fit: Fit) -> Figure:
             below.axhline(level, color="0.5", linewidth=1.0, linestyle=":")
         finish_panel(below, "residual / sigma", "body axis" if kind != "y" else "")
     panels[-1].set_xlabel("time (s)", fontsize=13)
+    label_time(panels[-1])
     return figure
 
 

@@ -18,6 +18,7 @@ from polhode.plots.plot import (
     Panel,
     fill,
     finish_panel,
+    label_time,
     mark_events,
     stacked,
 )
@@ -76,13 +77,14 @@ def draw(
         return None
     if ax is not None:
         _panel(ax, t, names[0], table[names[0]], table, levels)
-        ax.set_xlabel("time (s)")
+        label_time(ax)
         return cast("Figure", ax.figure)
     names, left_out = names[:MOST_PANELS], len(names) - MOST_PANELS
     more = f"; {left_out} more are not drawn" if left_out > 0 else ""
     figure, panels = stacked(len(names), f"{title}{more}", margin=1.2, least=1, wrap=True)
     for panel, name in zip(panels, names, strict=True):
         _panel(panel, t, name, table[name], table, levels)
+    label_time(panels[-1])
     return figure
 
 
@@ -106,6 +108,7 @@ def draw_system(s: SystemSolution, table: Mapping[str, Any], what: Sequence[str]
             finish_panel(ax, panel.label, panel.legend)
         else:
             _panel(ax, s.t, name, table[name], table)
+    label_time(axes[-1])
     return figure
 
 

@@ -58,6 +58,7 @@ def draw(
         ax.get_legend().remove()
         if ax is axes[0]:
             figure.legend(seen.values(), seen.keys(), loc="outside lower center", ncols=4, frameon=False, fontsize=12)
+    plot.label_time(axes[-1])
     return figure
 
 

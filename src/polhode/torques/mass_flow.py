@@ -58,6 +58,8 @@ class MassFlow(Torque):
         if (self.rate is None) != (self.point is None):
             raise ValueError("give rate and point, or neither of them for mass that leaves with its own momentum")
         if self.rate is not None:
+            if checks.number("rate", self.rate) > 0.0:
+                raise ValueError(f"rate is dm/dt of the body, negative where mass leaves it, not {self.rate:g}")
             self._settle(rate=checks.number("rate", self.rate), point=checks.vector("point", self.point))
         else:
             self._settle(depends=Depends.POSITION | Depends.RATE | Depends.TIME)

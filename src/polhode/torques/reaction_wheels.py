@@ -179,6 +179,10 @@ class ReactionWheels(Torque):
         for name in ("torque_limit", "speed_limit"):
             given = getattr(self, name)
             settled[name] = None if given is None else each(name, given, n, positive=True)  # type: ignore[assignment]
+        if (limits := settled["speed_limit"]) is not None:
+            for i, (speed, limit) in enumerate(zip(settled["speeds"], limits, strict=True)):
+                if abs(speed) > limit:
+                    raise ValueError(f"speeds[{i}] is {speed:g} rad/s, beyond the speed_limit of {limit:g} rad/s")
         margin = checks.number("speed_margin", self.speed_margin, positive=True)
         if margin > 1.0:
             raise ValueError(f"speed_margin is a part of the greatest speed, at most 1, not {margin:g}")
