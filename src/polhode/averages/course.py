@@ -41,6 +41,10 @@ APART = 0.2
 """The least distance of two stretches, in units of their length: short spans have fewer of them."""
 FEWEST_TO_CORRECT = 4
 """The fewest stretches whose excess is interpolated: where turns become slow, long stretches leave no room for more."""
+MOST_TURNS = 1e6
+"""The most turns of the faster angle in a stretch that is run in full."""
+MOST_ORBITS = 3000.0
+"""The most orbits of a span that are followed one by one: each takes about a hundred evaluations."""
 FROM_SEPARATRIX = 10.0
 """The least distance from the separatrix at the start, in changes of one period."""
 
@@ -132,6 +136,17 @@ def checked_start(asked: Question, rates: MeanRates, t0: float, z: Floats, span:
         raise DriftImpossible(
             f"the start is {distance:.2g} from the separatrix, which a few periods may cross (averages begin at "
             f"{least:.2g}): {in_full} until it has left, and drift from there"
+        )
+    stretch = (GAP + 2.0) * half_window(rates, seen)
+    if (turns := stretch / seen.fastest) > MOST_TURNS:
+        raise DriftImpossible(
+            f"a stretch that is run in full would take {stretch:.3g} s, {turns:.2g} turns of {seen.fastest:.3g} "
+            f"s, and averages hold up to {MOST_TURNS:g}: {in_full}"
+        )
+    if asked.orbit is not None and not asked.over_orbit and (count := abs(span) / asked.orbit) > MOST_ORBITS:
+        raise DriftImpossible(
+            f"the span has {count:,.0f} orbits of {asked.orbit:.4g} s, and averages over the rotation follow up to "
+            f"{MOST_ORBITS:,.0f}: average over the orbit as well, with over=('rotation', 'orbit')"
         )
     for length, fewest, what in (
         (seen.slowest, LEAST_PERIODS, "periods"),

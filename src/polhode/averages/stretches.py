@@ -164,7 +164,7 @@ def mean_path(
             made[0] += mean - in_window @ made
             before, z = z, there @ made
             last, change = change, float(np.abs((z - before) / rates.scale).max())
-            if change < SLIGHT_MISS or change > last:
+            if change < SLIGHT_MISS or last < change < math.sqrt(SLIGHT_MISS):  # what is left is round-off
                 break
         if float(np.abs(made[-2:] / rates.scale).max()) < max(SLIGHT_MISS, rates.noise * abs(half)):
             break
