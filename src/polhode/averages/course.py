@@ -224,7 +224,10 @@ def _stretches(
         start = direction * min(max(direction * middle - 0.5 * length, direction * begin), direction * end - length)
         if made and direction * (start - made[-1].t0) < APART * length:
             continue
-        made.append(full.stretch(path.at(start), start, direction, seen, first + k))
+        try:
+            made.append(full.stretch(path.at(start), start, direction, seen, first + k))
+        except ArithmeticError as why:
+            raise DriftImpossible(f"{why}: run it in full with simulate(..., rtol=)") from None
     return made
 
 

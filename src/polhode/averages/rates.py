@@ -22,6 +22,8 @@ FEWEST_V, FEWEST_PHI, FEWEST_TIMES = 12, 3, 16
 """The fewest points of a period, of the turn about L, and of an orbit."""
 MOST_POINTS, MOST_TIMES = 2**12, 1024
 """The most points of both angles together, and of an orbit: torques with kinks have no number that is enough."""
+SLIGHT_STEP = 1e-4
+"""The relative change of momentum and energy by which the change of the rates is found."""
 SHARE_OF_TOLERANCE = 0.01
 """The error of the sums over a span, in units of the tolerance."""
 
@@ -99,6 +101,12 @@ class MeanRates:
         """The mean rates of L and T."""
         self._average(t, z, self.n, self.m, self.times, 0)
         return self.factor * self._found[:4]
+
+    def steepness(self, t: float, z: Floats) -> float:
+        """How fast the mean rates change with momentum and energy, all relative to their sizes here, 1/s."""
+        here, sizes = self(t, z), np.append(np.full(3, math.sqrt(z[:3] @ z[:3])), z[3])
+        rows = [self(t, z + step) - here for step in np.diag(SLIGHT_STEP * sizes)]
+        return float(np.abs(np.array(rows) / sizes).max()) / SLIGHT_STEP
 
     @contextmanager
     def stronger(self, factor: float) -> Iterator[None]:
