@@ -236,8 +236,8 @@ class Watch:
         """Where the separatrix is so near that the next periods decide."""
         if self.symmetric:
             return None
-        near = nearness(before.strength)
-        side = math.copysign(1.0, self.rates.distance(z0))
+        distance = self.rates.distance(z0)
+        side, near = math.copysign(1.0, distance), min(nearness(before.strength), 0.5 * abs(distance))
         if side * self.rates.distance(z1) > near:
             return None
         t = _crossing(lambda x: side * self.rates.distance(piece(x)) - near, t0, t1)
