@@ -33,8 +33,8 @@ LEAST_PERIODS = round(4.0 * (GAP + 2.0) * HALF_WINDOW)
 LEAST_ORBITS = round(4.0 * (GAP + 2.0) * HALF_WINDOW_ORBITS)
 """The shortest spans: as long as four stretches. A full run of a shorter one costs no more."""
 KINKS_SHARE = 0.5
-"""The share of the difference between sums over all points and over a quarter of them that is stated as an error, where
-no number of points is enough: twice what a second-order rule leaves."""
+"""The share of the distance from a motion with a quarter of the points that is stated as an error, where no number of
+points is enough: it is more than a second-order rule leaves."""
 MARGIN = 1.25
 """What errors are stated by, in units of what the stretches show."""
 APART = 0.2
@@ -182,13 +182,14 @@ def followed(asked: Question, rates: MeanRates, window: Window, begun: Begun) ->
     if not stretches:
         return Course(first, (), _jumps(first), False)
     extent, excess = abs(first.t[-1] - t0), _integral(stretches, t0, float(first.t[-1]))
-    known = STEPS_SHARE * asked.rtol + KINKS_SHARE * rates.noise * extent
     correction = interpolated(stretches, rates.scale)
     again = Steps(start_of(rates, t0, window, correction))
     second = watched_path(rates, correction, again, asked.t_end, asked.rtol)
-    last = second.t[-1] if abs(second.t[-1] - t0) < extent else first.t[-1]
-    common = np.linspace(t0, last, 201)
-    apart = float(np.abs((second.at(common) - first.at(common)) / rates.scale).max())
+    apart, known = _apart(first, second, rates), STEPS_SHARE * asked.rtol
+    if rates.noise > 0.0:  # what the points of angles leave out grows along the motion
+        with rates.rougher():
+            rough = watched_path(rates, correction, Steps(again.before), asked.t_end, asked.rtol)
+        known += KINKS_SHARE * _apart(second, rough, rates)
     error = MARGIN * max(excess, apart) + known
     begun.error = error + _jumps(first)
     if error <= asked.rtol or len(stretches) < FEWEST_TO_CORRECT:
@@ -203,6 +204,13 @@ def followed(asked: Question, rates: MeanRates, window: Window, begun: Begun) ->
         return Course(second, all_of_them, better + _jumps(second), True)
     error = max(error, MARGIN * _integral(all_of_them, t0, float(first.t[-1])))
     return Course(first, all_of_them, error + _jumps(first), False)
+
+
+def _apart(a: Path, b: Path, rates: MeanRates) -> float:
+    """The greatest distance of two paths from one start, as far as both lead."""
+    last = min(a.t[-1], b.t[-1], key=lambda t: abs(t - a.t[0]))
+    common = np.linspace(a.t[0], last, 201)
+    return float(np.abs((a.at(common) - b.at(common)) / rates.scale).max())
 
 
 def _nodes(path: Path, count: int) -> Floats:

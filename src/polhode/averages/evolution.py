@@ -124,7 +124,7 @@ def watched_path(rates: MeanRates, correction: Correction | None, steps: Steps, 
         return steps.path()
     span = abs(t1 - float(steps.before.t[0]))
     watch = Watch(rates, steps, span, rtol)
-    tolerance = max(min(STEP_SHARE * rtol, 1e-6), min(rates.noise * span, 1e-3))
+    tolerance = max(min(STEP_SHARE * rtol, 1e-6), min(STEPS_SHARE * rates.noise * span, 1e-3))
     from scipy.integrate import DOP853
 
     def slope(t: float, z: Floats) -> Floats:
