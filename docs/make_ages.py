@@ -39,12 +39,13 @@ def page() -> str:
     rows = compared(known["rows"])
     held = [row for row in rows if row["true"] <= row["stated"]]
     given_up = [row for row in known["rows"] if row["refused"].startswith("given up")]
-    refused = len(known["rows"]) - len(rows) - len(given_up)
+    failed = [row for row in known["rows"] if row["refused"].startswith("failed")]
+    refused = len(known["rows"]) - len(rows) - len(given_up) - len(failed)
     lines = [
         INTRODUCTION,
         f"Run on {known['date']} with version {known['polhode']}: **{len(held)} of {len(rows)}** are",
-        f"below what was stated. {refused} more were refused with a sentence, and {len(given_up)} given up because",
-        "the run in full took too long.",
+        f"below what was stated. {refused} more were refused with a sentence, {len(failed)} failed, and",
+        f"{len(given_up)} were given up after 90 s.",
         "",
         "| torque | problems | below | ended early | turns, median | stated, median | stated over true: least | median "
         "| drift, median | in full, median |",

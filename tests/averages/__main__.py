@@ -36,6 +36,8 @@ def main(seconds: float, count: int) -> int:
             row = tried(seed)._asdict()
         except TimeoutError:
             row = {"seed": seed, "kind": "", "refused": f"given up after {LONGEST} s"}
+        except Exception as why:  # whatever it is, it is counted
+            row = {"seed": seed, "kind": "", "refused": f"failed: {type(why).__name__}: {why}"}
         finally:
             signal.alarm(0)
         rows.append(row)

@@ -33,14 +33,18 @@ LEAST_PERIODS = round(4.0 * (GAP + 2.0) * HALF_WINDOW)
 LEAST_ORBITS = round(4.0 * (GAP + 2.0) * HALF_WINDOW_ORBITS)
 """The shortest spans: as long as four stretches. A full run of a shorter one costs no more."""
 KINKS_SHARE = 0.5
-"""The share of the difference between sums over all points and over a quarter of them that is stated as an error, where
-no number of points is enough: twice what a second-order rule leaves."""
+"""The share of the distance from a motion with a quarter of the points that is stated as an error, where no number of
+points is enough: it is more than a second-order rule leaves."""
 MARGIN = 1.25
 """What errors are stated by, in units of what the stretches show."""
 APART = 0.2
 """The least distance of two stretches, in units of their length: short spans have fewer of them."""
 FEWEST_TO_CORRECT = 4
 """The fewest stretches whose excess is interpolated: where turns become slow, long stretches leave no room for more."""
+MOST_TURNS = 1e6
+"""The most turns of the faster angle in a stretch that is run in full."""
+MOST_ORBITS = 3000.0
+"""The most orbits of a span that are followed one by one: each takes about a hundred evaluations."""
 FROM_SEPARATRIX = 10.0
 """The least distance from the separatrix at the start, in changes of one period."""
 
@@ -133,6 +137,17 @@ def checked_start(asked: Question, rates: MeanRates, t0: float, z: Floats, span:
             f"the start is {distance:.2g} from the separatrix, which a few periods may cross (averages begin at "
             f"{least:.2g}): {in_full} until it has left, and drift from there"
         )
+    stretch = (GAP + 2.0) * half_window(rates, seen)
+    if (turns := stretch / seen.fastest) > MOST_TURNS:
+        raise DriftImpossible(
+            f"a stretch that is run in full would take {stretch:.3g} s, {turns:.2g} turns of {seen.fastest:.3g} "
+            f"s, and averages hold up to {MOST_TURNS:g}: {in_full}"
+        )
+    if asked.orbit is not None and not asked.over_orbit and (count := abs(span) / asked.orbit) > MOST_ORBITS:
+        raise DriftImpossible(
+            f"the span has {count:,.0f} orbits of {asked.orbit:.4g} s, and averages over the rotation follow up to "
+            f"{MOST_ORBITS:,.0f}: average over the orbit as well, with over=('rotation', 'orbit')"
+        )
     for length, fewest, what in (
         (seen.slowest, LEAST_PERIODS, "periods"),
         (asked.orbit if asked.over_orbit else None, LEAST_ORBITS, "orbits"),
@@ -167,13 +182,14 @@ def followed(asked: Question, rates: MeanRates, window: Window, begun: Begun) ->
     if not stretches:
         return Course(first, (), _jumps(first), False)
     extent, excess = abs(first.t[-1] - t0), _integral(stretches, t0, float(first.t[-1]))
-    known = STEPS_SHARE * asked.rtol + KINKS_SHARE * rates.noise * extent
     correction = interpolated(stretches, rates.scale)
     again = Steps(start_of(rates, t0, window, correction))
     second = watched_path(rates, correction, again, asked.t_end, asked.rtol)
-    last = second.t[-1] if abs(second.t[-1] - t0) < extent else first.t[-1]
-    common = np.linspace(t0, last, 201)
-    apart = float(np.abs((second.at(common) - first.at(common)) / rates.scale).max())
+    apart, known = _apart(first, second, rates), STEPS_SHARE * asked.rtol
+    if rates.noise > 0.0:  # what the points of angles leave out grows along the motion
+        with rates.rougher():
+            rough = watched_path(rates, correction, Steps(again.before), asked.t_end, asked.rtol)
+        known += KINKS_SHARE * _apart(second, rough, rates)
     error = MARGIN * max(excess, apart) + known
     begun.error = error + _jumps(first)
     if error <= asked.rtol or len(stretches) < FEWEST_TO_CORRECT:
@@ -188,6 +204,13 @@ def followed(asked: Question, rates: MeanRates, window: Window, begun: Begun) ->
         return Course(second, all_of_them, better + _jumps(second), True)
     error = max(error, MARGIN * _integral(all_of_them, t0, float(first.t[-1])))
     return Course(first, all_of_them, error + _jumps(first), False)
+
+
+def _apart(a: Path, b: Path, rates: MeanRates) -> float:
+    """The greatest distance of two paths from one start, as far as both lead."""
+    last = min(a.t[-1], b.t[-1], key=lambda t: abs(t - a.t[0]))
+    common = np.linspace(a.t[0], last, 201)
+    return float(np.abs((a.at(common) - b.at(common)) / rates.scale).max())
 
 
 def _nodes(path: Path, count: int) -> Floats:
@@ -209,7 +232,10 @@ def _stretches(
         start = direction * min(max(direction * middle - 0.5 * length, direction * begin), direction * end - length)
         if made and direction * (start - made[-1].t0) < APART * length:
             continue
-        made.append(full.stretch(path.at(start), start, direction, seen, first + k))
+        try:
+            made.append(full.stretch(path.at(start), start, direction, seen, first + k))
+        except ArithmeticError as why:
+            raise DriftImpossible(f"{why}: run it in full with simulate(..., rtol=)") from None
     return made
 
 

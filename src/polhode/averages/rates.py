@@ -22,6 +22,8 @@ FEWEST_V, FEWEST_PHI, FEWEST_TIMES = 12, 3, 16
 """The fewest points of a period, of the turn about L, and of an orbit."""
 MOST_POINTS, MOST_TIMES = 2**12, 1024
 """The most points of both angles together, and of an orbit: torques with kinks have no number that is enough."""
+SLIGHT_STEP = 1e-4
+"""The relative change of momentum and energy by which the change of the rates is found."""
 SHARE_OF_TOLERANCE = 0.01
 """The error of the sums over a span, in units of the tolerance."""
 
@@ -76,6 +78,7 @@ class MeanRates:
             averaged(torque.torque_kernel), SIGNATURE, on_compile, what=f"the averages of {torque.name}"
         )
         self._z, self._found = np.zeros(4), np.zeros(FOUND)
+        self.most = MOST_POINTS
         self.noise = 0.0  # the error of dz/dt over its scale where no number of points is enough, 1/s
         self.n, self.m, self.times, self.evaluations, self.factor = FEWEST_V, FEWEST_PHI, 1, 0, 1.0
         self._room(64, 16)
@@ -100,6 +103,12 @@ class MeanRates:
         self._average(t, z, self.n, self.m, self.times, 0)
         return self.factor * self._found[:4]
 
+    def steepness(self, t: float, z: Floats) -> float:
+        """How fast the mean rates change with momentum and energy, all relative to their sizes here, 1/s."""
+        here, sizes = self(t, z), np.append(np.full(3, math.sqrt(z[:3] @ z[:3])), z[3])
+        rows = [self(t, z + step) - here for step in np.diag(SLIGHT_STEP * sizes)]
+        return float(np.abs(np.array(rows) / sizes).max()) / SLIGHT_STEP
+
     @contextmanager
     def stronger(self, factor: float) -> Iterator[None]:
         """Rates for the torque times a factor, within the block."""
@@ -108,6 +117,16 @@ class MeanRates:
             yield
         finally:
             self.factor = before
+
+    @contextmanager
+    def rougher(self) -> Iterator[None]:
+        """Rates from a quarter of the points, within the block."""
+        before = self.n, self.m, self.noise
+        self.n, self.m, self.most, self.noise = FEWEST_V, FEWEST_PHI, MOST_POINTS // 4, 0.0
+        try:
+            yield
+        finally:
+            (self.n, self.m, self.noise), self.most = before, MOST_POINTS
 
     def distance(self, z: Floats) -> float:
         """G^2 / (2 T I2) - 1: positive in short-axis mode, zero on the separatrix."""
@@ -155,10 +174,10 @@ class MeanRates:
             limit = max(tolerance, 1e-13 * float(size.max()))
             need_n = _needed(size[m // 2], n, limit)
             need_m = _needed(size.max(axis=1), m, limit)
-            if n * m >= MOST_POINTS or (need_n < n // 2 - 1 and need_m < m // 2 - 1):
+            if n * m >= self.most or (need_n < n // 2 - 1 and need_m < m // 2 - 1):
                 break
             n, m = (2 * n if need_n >= n // 2 - 1 else n), (2 * m if need_m >= m // 2 - 1 else m)
-        if n * m >= MOST_POINTS and (need_n >= n // 2 - 1 or need_m >= m // 2 - 1):
+        if n * m >= self.most and (need_n >= n // 2 - 1 or need_m >= m // 2 - 1):
             each = self.samples(n, m) / self.scale
             self.noise = float(np.abs(each[::2, ::2].mean(axis=(0, 1)) - each.mean(axis=(0, 1))).max())
             need_n, need_m = n, m

@@ -275,7 +275,8 @@ class Drift:
         parts = [f"{how} for {duration(abs(self.t_last - t0))}", *met]
         if jumps:
             worst = max(e.bound for e in jumps)
-            parts.append(f"meets {len(jumps)} resonance{'s' * (len(jumps) > 1)}, by at most {worst:.1e} each")
+            count = "a resonance" if len(jumps) == 1 else f"{len(jumps)} resonances"
+            parts.append(f"meets {count} (a jump of {worst:.1e} at most{', each' * (len(jumps) > 1)})")
         text = ", ".join(parts) + (f", then {last}" if last else "")
         if self.branches:
             ways = (f"{b.drift.mode[-1]} {b.drift.side:+.0f}: {b.probability:.2g}" for b in self.branches)

@@ -122,7 +122,9 @@ class Full:
         rates = self.rates
         W = direction * half_window(rates, seen)
         steady = rates.torque.depends is Depends.POSITION or not rates.torque.depends & Depends.TIME
-        strength = max(1.0, GENTLE / max(seen.strength, 1e-300)) if steady else 1.0
+        # A torque that vanishes here, as friction does where no wobble is left, acts as soon as the motion is another.
+        change = max(seen.strength, seen.period * rates.steepness(t0, z), 1e-300)
+        strength = max(1.0, GENTLE / change) if steady else 1.0
         psi, phi = (2.0 * math.pi * math.modf(0.1 + number * x)[0] for x in (0.6180339887, 0.7548776662))
         t1 = t0 + (GAP + 2.0) * W
         t, full = self.run(rates.motion(t0, z, psi, phi), t0, t1, seen, strength)
@@ -164,7 +166,7 @@ def mean_path(
             made[0] += mean - in_window @ made
             before, z = z, there @ made
             last, change = change, float(np.abs((z - before) / rates.scale).max())
-            if change < SLIGHT_MISS or change > last:
+            if change < SLIGHT_MISS or last < change < math.sqrt(SLIGHT_MISS):  # what is left is round-off
                 break
         if float(np.abs(made[-2:] / rates.scale).max()) < max(SLIGHT_MISS, rates.noise * abs(half)):
             break

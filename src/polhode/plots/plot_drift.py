@@ -23,7 +23,7 @@ EVENT_STYLES = {
 
 def draw(d: Drift) -> Figure:
     """Draws a drift, and the ways on from the separatrix if there are any, the less likely ones thinner."""
-    figure = blank(9, 7.8, textwrap.fill(str(d), 95))
+    figure = blank(9, 7.8, textwrap.fill(str(d), 85))
     panels = figure.subplots(3, 1, sharex=True)
     extent = max(abs(x.path.t[-1] - d.path.t[0]) for x in (d, *(b.drift for b in d.branches)))
     unit, name = next(((u, n) for u, n in ((YEAR, "years"), (DAY, "days")) if extent >= u), (1.0, "s"))
