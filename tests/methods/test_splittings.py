@@ -496,3 +496,17 @@ def test_errors_of_weak_torques(name: str, weak: float, power: int) -> None:
         return float(np.abs(mine - true).max())
 
     assert math.log10(error(10 * weak) / error(weak)) == pytest.approx(power, abs=0.1)
+
+
+def test_the_order_of_srkn19_shows_in_longer_runs() -> None:
+    """On the grids of the contract it errs by round-off."""
+    problem: dict[str, Any] = {
+        "omega": [0.6, 0.8, 1.0], "attitude": (0.9, 0.3, 0.2, 0.1), "t_span": (0, 100), "t_eval": [100],
+    }  # fmt: skip
+    body, torque = ph.Body([1, 1.4, 2]), ph.HeavyTop(weight=0.02)
+    true = ph.simulate(body, torque, method="G8(compensated=true)", step=0.1, **problem).attitude[-1]
+    errors = [
+        (true.inv() * ph.simulate(body, torque, method="SRKN19", step=h, **problem).attitude[-1]).magnitude()
+        for h in (1.0, 0.5)
+    ]
+    assert math.log2(errors[0] / errors[1]) == pytest.approx(8, abs=0.7)

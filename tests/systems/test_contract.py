@@ -15,9 +15,9 @@ from tests.systems._problems import interaction, last_state, three_bodies
 ORDERS = {
     "Strang": 2, "MR2": 2, "NO_SQUISH": 2, "NMB": 2, "TJ(of=Strang)": 4, "Suzuki4(of=MR2)": 4, "BlanesMoanS6": 4,
     "KL6(of=Strang)": 6, "SRKN11": 6, "BlanesMoanS10": 6, "KL8(of=Strang)": 8, "SABA4": 2, "ABA104": 4,
-    "Omelyan2": 2, "Chin4": 4,
+    "Omelyan2": 2, "Chin4": 4, "SEJ": 2, "SEJ4": 2, "SRKN19": 8,
 }  # fmt: skip
-QUICK = ("Strang", "MR2", "NMB", "BlanesMoanS6", "KL6(of=Strang)", "Chin4")
+QUICK = ("Strang", "MR2", "NMB", "BlanesMoanS6", "KL6(of=Strang)", "Chin4", "SEJ")
 """Methods of the short tests; the others are evidence."""
 
 
@@ -64,11 +64,25 @@ def test_methods_say_whether_they_step_systems() -> None:
     from polhode.text.cards import method_facts
 
     able = {m.name for m in catalogue().values() if m.steps_systems}
-    assert {"Strang", "MR2", "NO_SQUISH", "KL8", "SABA", "ABA1064", "SRKN11", "G8", "NMB"} <= able
+    assert {
+        "Strang",
+        "MR2",
+        "NO_SQUISH",
+        "KL8",
+        "SABA",
+        "ABA1064",
+        "SRKN11",
+        "SRKN19",
+        "G8",
+        "NMB",
+        "SEJ",
+        "SEJ4",
+    } <= able
     assert not able & {"Exact", "RK4", "DOP853", "TakahashiImada"}
     assert not find("MR2(axes=auto)").steps_systems  # bodies may differ in the order of their moments
-    with pytest.raises(ValueError, match="Chin4 does not step systems of bodies with rotors"):
-        ph.simulate_system(three_bodies(rotor=True), interaction(), t_span=(0, 1), step=0.1, method="Chin4")
+    for method in ("Chin4", "SEJ"):
+        with pytest.raises(ValueError, match=f"{method} does not step systems of bodies with rotors"):
+            ph.simulate_system(three_bodies(rotor=True), interaction(), t_span=(0, 1), step=0.1, method=method)
     assert all(method_facts(m)["systems"] == ("yes" if m.name in able else "no") for m in catalogue().values())
 
 
@@ -161,6 +175,16 @@ def test_momenta_are_kept_and_energy_is_bounded(method: str) -> None:
     assert s.invariant_errors["angular momentum"].max() < 1e-13
     early, late = np.array_split(s.energy_error, 2)
     assert late.max() < 2 * early.max() < 2e-2
+
+
+def test_an_approximate_attitude_loses_the_angular_momentum() -> None:
+    """SEJ turns the body a little wrong, and momenta in space with it, by h^2; the momentum is kept, energy bounded."""
+    lost = []
+    for h in (0.04, 0.02):
+        s = ph.simulate_system(three_bodies(), interaction(), t_span=(0, 8), step=h, method="SEJ", every=20)
+        assert s.invariant_errors["momentum"].max() < 1e-13
+        lost.append(s.invariant_errors["angular momentum"].max())
+    assert 1e-7 < lost[1] < lost[0] / 3
 
 
 @pytest.mark.evidence

@@ -5,6 +5,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from scipy.linalg import expm
 
 import polhode as ph
 
@@ -12,6 +13,11 @@ pytestmark = pytest.mark.evidence
 
 MOMENTS = np.array([0.4, 1.0, 1.2])
 KT = 0.7
+SCREW = np.array([
+    [3.0, 0.2, 0.0, 0.5, 0.0, 0.1], [0.2, 2.0, 0.0, 0.0, -0.4, 0.0], [0.0, 0.0, 2.5, 0.3, 0.0, 0.6],
+    [0.5, 0.0, 0.3, 1.0, 0.1, 0.0], [0.0, -0.4, 0.0, 0.1, 1.5, 0.0], [0.1, 0.0, 0.6, 0.0, 0.0, 1.2],
+])  # fmt: skip
+"""A resistance with coupling of all kinds; its eigenvalues are positive."""
 
 
 def ensemble(n: int) -> ph.System:
@@ -120,3 +126,39 @@ def test_an_isolated_pair_keeps_its_temperature_in_contact() -> None:
     )  # fmt: skip
     each = s.momentum[s.t > 20] ** 2 / MOMENTS
     assert within(each.mean(axis=2).ravel()[::7], KT)
+
+
+def test_a_resistance_matrix_gives_the_covariance_of_its_process() -> None:
+    """One bath alone: means E p and covariances kT (M - E M E^T) with E = exp(-R M^-1 h), in body axes."""
+    n, h, mass = 20_000, 1e-6, 2.0
+    R = 1e6 * SCREW
+    system = ph.System(
+        ph.Body(MOMENTS), mass=mass, position=np.arange(3.0 * n).reshape(n, 3), velocity=(0.5, -0.3, 0.2),
+        omega=(0.1, 0.4, -0.6),
+    )  # fmt: skip
+    s = ph.simulate_system(
+        system, ph.systems.UniformGravity((0, 0, 0)), t_span=(0, h), step=h, heat=ph.Langevin(KT, resistance=R, seed=9)
+    )
+    M = np.diag([mass] * 3 + MOMENTS.tolist())
+    E = expm(-R @ np.linalg.inv(M) * h)
+    p = np.hstack([mass * s.velocity[-1], s.momentum[-1]])
+    start = np.concatenate([mass * system.velocity[0], system.momentum[0]])
+    covariance = KT * (M - E @ M @ E.T)
+    off = (p - E @ start) @ np.linalg.inv(np.linalg.cholesky(covariance)).T  # six independent normal numbers
+    for i in range(6):
+        assert within(off[:, i], 0.0)
+        for j in range(i + 1):
+            assert within(off[:, i] * off[:, j], float(i == j))
+
+
+def test_a_screw_in_a_field_has_the_temperature_of_the_bath() -> None:
+    """Whatever the coupling, momenta are those of Boltzmann, and velocity and rate are independent."""
+    bath = ph.Langevin(KT, resistance=SCREW, seed=4)
+    s = ph.simulate_system(ensemble(4000), field(KT, 2.0), t_span=(0, 20), step=0.05, every=400, heat=bath)
+    for k in range(3):
+        m, v = s.momentum[-1, :, k], s.velocity[-1, :, k]
+        assert within(m * m, KT * MOMENTS[k])
+        assert within(v * v, KT / 2.0)
+        assert within(m * v, 0.0)
+    cosine = 2.0 * (s.quaternion[-1, :, 0] ** 2 + s.quaternion[-1, :, 3] ** 2) - 1.0
+    assert within(cosine, 1.0 / math.tanh(2.0) - 0.5)

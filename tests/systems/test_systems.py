@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 from scipy.integrate import solve_ivp
+from scipy.linalg import expm
 from scipy.spatial.transform import Rotation
 
 import polhode as ph
@@ -453,6 +454,51 @@ def test_heat_depends_on_seed_body_and_step_only() -> None:
     assert (run(None, fewer, heat=bath).momentum == whole.momentum[:, :2]).all()
     other = run(None, heat=ph.Langevin(0.7, 2.0, seed=4))
     assert np.abs(other.momentum[-1] - whole.momentum[-1]).max() > 1e-3
+
+
+@pytest.mark.usefixtures("plain")
+@pytest.mark.parametrize("kind", [{}, {"tilted": True}, {"rotor": True}], ids=str)
+def test_a_resistance_drags_by_its_matrix(kind: dict[str, bool], tmp_path: Path) -> None:
+    """Without noise the momenta of every body fall by exp(-R M^-1 h), in body axes, also if those are not principal."""
+    one, h = three_bodies(**kind), 1e-7
+    a = np.random.default_rng(3).normal(size=(3, 6, 6))
+    resistance = 1e6 * (a @ np.swapaxes(a, 1, 2) + np.eye(6))
+    bath = ph.Langevin(0.0, resistance=resistance)
+    assert bath == ph.Langevin(0.0, resistance=resistance)
+    s = run(None, one, heat=bath, t_span=(0, h), step=h)
+    for i, body in enumerate(one.bodies):
+        R = Rotation.from_quat(one.quaternion[i], scalar_first=True)
+        M = np.block([[one.mass[i] * np.eye(3), np.zeros((3, 3))], [np.zeros((3, 3)), body.tensor]])
+        before = np.concatenate([one.mass[i] * R.inv().apply(one.velocity[i]), one.momentum[i] - body.rotor])
+        after = expm(-resistance[i] @ np.linalg.inv(M) * h) @ before
+        found = np.concatenate([one.mass[i] * R.inv().apply(s.velocity[-1, i]), s.momentum[-1, i] - body.rotor])
+        np.testing.assert_allclose(found, after, rtol=0, atol=1e-5)
+        assert np.abs(after - before).max() > 1e-2
+    s.save(tmp_path / "dragged.nc")
+    assert ph.load(tmp_path / "dragged.nc", forces=ph.systems.UniformGravity((0, 0, 0))).heat == bath
+    if not kind:
+        frictions = [
+            np.diag([2.0 * m] * 3 + [3.0 * x for x in b.moments]) for b, m in zip(one.bodies, one.mass, strict=True)
+        ]
+        alike = run(None, one, heat=ph.Langevin(0.0, resistance=frictions))
+        np.testing.assert_allclose(alike.momentum, run(None, one, heat=ph.Langevin(0.0, 2.0, 3.0)).momentum, atol=1e-13)
+
+
+def test_resistances_that_are_none_are_refused() -> None:
+    one = np.eye(6)
+    for wrong, says in (
+        (one[:3], r"of the shape \(3, 6\)"),
+        (one + np.eye(6, k=1), "must be symmetric, but differs from its transpose by 1"),
+        (one + 1.5 * (np.eye(6, k=3) + np.eye(6, k=-3)), "eigenvalue of -0.5"),
+    ):
+        with pytest.raises(ValueError, match=says):
+            ph.Langevin(1.0, resistance=wrong)
+    with pytest.raises(ValueError, match="frictions or a resistance"):
+        ph.Langevin(1.0, 2.0, resistance=one)
+    with pytest.raises(ValueError, match="needs a friction, or a resistance"):
+        ph.Langevin(1.0)
+    with pytest.raises(ValueError, match="2 matrices: give one, or one for each of 3 bodies"):
+        run(None, heat=ph.Langevin(1.0, resistance=np.array([one, one])))
 
 
 @pytest.mark.usefixtures("plain")

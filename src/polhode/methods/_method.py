@@ -245,11 +245,11 @@ class Method:
     def steps_systems(self) -> bool:
         """Whether it steps systems of bodies that act on each other: splittings do whose drifts are all alike.
 
-        G8 and NMB have forms of their own for systems, without options.
+        G8 and NMB have forms of their own for systems, without options; SEJ and SEJ4 are half kicks around their flow.
         """
         if isinstance(self.scheme, Splitting):
             return operations_of(self.scheme, False) is not None
-        return self.name in ("G8", "NMB")
+        return self.name in ("G8", "NMB", "SEJ", "SEJ4")
 
     @cached_property
     def takes_state(self) -> bool:

@@ -87,6 +87,7 @@ def _attributes(s: SystemSolution) -> dict[str, Any]:
     if s.heat is not None:
         optional |= {"heat_kT": s.heat.kT, "heat_friction": s.heat.friction}
         optional |= {"heat_rotational_friction": s.heat.rotational_friction, "heat_seed": str(s.heat.seed)}
+        optional["heat_resistance"] = None if s.heat.resistance is None else json.dumps(s.heat.resistance)
     return {
         "forces": s.forces.name, "method": s.method, "step": s.step, "steps": s.stats.steps, "nfev": s.stats.nfev,
         "seconds": s.stats.seconds, "status": int(s.status), "message": s.message, "t_start": s.t_span[0],
@@ -176,8 +177,9 @@ def _rebuilt(contents: Contents, forces: Forces | None) -> SystemSolution:
     heat = None
     if "heat_kT" in a:
         seed = int(str(a["heat_seed"]))
-        other = float(a["heat_rotational_friction"]) if "heat_rotational_friction" in a else None
-        heat = Langevin(float(a["heat_kT"]), float(a["heat_friction"]), other, seed)
+        own, other = (float(a[name]) if name in a else None for name in ("heat_friction", "heat_rotational_friction"))
+        resistance = json.loads(str(a["heat_resistance"])) if "heat_resistance" in a else None
+        heat = Langevin(float(a["heat_kT"]), own, other, seed, resistance)
     whole = SystemSolution(
         system, forces or UnknownForces(str(a["forces"])), str(a["method"]), float(a["step"]),
         Stats(int(a["steps"]), int(a["nfev"]), float(a["seconds"])), t, **rows, status=Status(int(a["status"])),

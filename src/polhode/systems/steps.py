@@ -7,12 +7,13 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from polhode.kernels.compared import magnus
 from polhode.kernels.free.exact_flow import Resolution, effort, finest
-from polhode.kernels.steps.compose import Splitting
+from polhode.kernels.steps.compose import KickedFreeStep, Splitting
 from polhode.kernels.steps.correctors import in_parts
 from polhode.kernels.steps.flows import free, triaxial
 from polhode.kernels.systems import bodies, collocation
-from polhode.kernels.systems.bodies import AHEAD, DRIFT, HEAT, KICK
+from polhode.kernels.systems.bodies import AHEAD, DRIFT, HEAT, KICK, MODES
 from polhode.kernels.systems.system_splitting import Operation, SystemRecipe, operations_of
 from polhode.kernels.types import Flow, Inertia
 from polhode.methods import Method
@@ -23,7 +24,7 @@ from polhode.systems.system import System
 
 ACCEPTED = (
     "splittings of kicks and free flows (Strang, MR2, NO_SQUISH, their compositions such as KL8(of=Strang), SABA4, "
-    "ABA104, BlanesMoanS10 and so on), G8 and NMB"
+    "ABA104, BlanesMoanS10 and so on), SEJ, SEJ4, G8 and NMB"
 )
 """The methods that step systems, in words."""
 
@@ -36,6 +37,11 @@ class Langevin:
     dv = -friction v dt + noise for the time of the step: half kick, half flow, bath, half flow, half kick.
     Random numbers depend on the seed, the body and the number of the step, and on nothing else.
 
+    A body in a liquid whose shape is no ball turns as it is dragged, and drifts as it turns: `resistance` is the matrix
+    of force and torque of the liquid on it by its velocity and rate, with the noise that belongs to it, as in
+    Davidchack, Ouldridge and Tretyakov (2017). The bath is exact for it too. Bodies do not feel the liquid that others
+    stir.
+
     Examples
     --------
     >>> bath = ph.Langevin(kT=1.0, friction=0.5, seed=1)
@@ -47,16 +53,25 @@ class Langevin:
 
     kT: float
     """Boltzmann's constant times the temperature, J."""
-    friction: float
+    friction: float | None = None
     """The rate at which velocities forget, 1/s."""
     rotational_friction: float | None = None
     """The rate at which angular momenta forget, 1/s; the same as that of velocities if it is None."""
     seed: int = 0
     """A whole number of at most 64 bits; another gives other random numbers."""
+    resistance: Any = None
+    """In place of both frictions: a symmetric 6 x 6 matrix in body axes, for all bodies or for each; -resistance times
+    velocity and rate, (vx, vy, vz, wx, wy, wz), is the force and the torque of the liquid, N and N m."""
 
     def __post_init__(self) -> None:
+        if self.resistance is not None:
+            if self.friction is not None or self.rotational_friction is not None:
+                raise ValueError("a bath has frictions or a resistance: give one of them")
+            object.__setattr__(self, "resistance", _as_tuples(self.resistance))
+        elif self.friction is None:
+            raise ValueError("a bath needs a friction, or a resistance")
         for name in ("kT", "friction", "rotational_friction"):
-            if name != "rotational_friction" or self.rotational_friction is not None:
+            if getattr(self, name) is not None:
                 checks.number(name, getattr(self, name), negative=False)
         if isinstance(self.seed, bool) or not isinstance(self.seed, int | np.integer) or not 0 <= self.seed < 2**64:
             raise ValueError(f"seed must be a whole number from 0 to 2**64 - 1, not {self.seed!r}")
@@ -65,7 +80,42 @@ class Langevin:
     def numbers(self) -> tuple[float, float, float]:
         """What the compiled step reads: kT and both frictions."""
         other = self.friction if self.rotational_friction is None else self.rotational_friction
-        return (float(self.kT), float(self.friction), float(other))
+        return (float(self.kT), float(self.friction or 0.0), float(other or 0.0))
+
+    def modes(self, system: System) -> Floats:
+        """Returns the modes in which the bodies forget: 42 numbers for each, of mass and principal axes.
+
+        With M = diag(mass, moments) the momenta p obey dp = -R M^-1 p dt + noise. M^-1/2 R M^-1/2 = Q diag(rates) Q^T
+        makes M^1/2 Q the columns of the modes: the components along them forget independently.
+        """
+        given = np.array(self.resistance, dtype=np.float64)
+        if given.shape not in ((6, 6), (len(system), 6, 6)):
+            raise ValueError(f"resistance has {len(given)} matrices: give one, or one for each of {len(system)} bodies")
+        out = np.empty((len(system), MODES))
+        for i, (body, R) in enumerate(zip(system.bodies, np.broadcast_to(given, (len(system), 6, 6)), strict=True)):
+            turn = np.kron(np.eye(2), body.axes)
+            root = np.sqrt(np.concatenate([np.full(3, system.mass[i]), body.moments]))
+            rates, Q = np.linalg.eigh(turn.T @ R @ turn / np.outer(root, root))
+            out[i] = np.concatenate([(root[:, None] * Q).ravel(), np.maximum(rates, 0.0)])
+        return out
+
+
+def _as_tuples(resistance: Any) -> Any:
+    """The matrices as tuples, which can be compared, if they are symmetric and brake every motion."""
+    R = checks.floats("resistance", resistance, "hold a 6 x 6 matrix")
+    if R.shape[-2:] != (6, 6) or R.ndim not in (2, 3):
+        raise ValueError(f"resistance must be a 6 x 6 matrix, or one for each body, not of the shape {R.shape}")
+    sizes = np.sqrt(np.abs(np.diagonal(R, axis1=-2, axis2=-1)))
+    size = np.where(sizes > 0, sizes, 1.0)
+    scaled = R / (size[..., :, None] * size[..., None, :])
+    if (off := float(np.abs(scaled - np.swapaxes(scaled, -1, -2)).max())) > 1e-9:
+        raise ValueError(f"resistance must be symmetric, but differs from its transpose by {off:.2g} of its diagonal")
+    if (least := float(np.linalg.eigvalsh(scaled).min())) < -1e-9:
+        raise ValueError(
+            f"resistance must brake every motion, but has an eigenvalue of {least:.2g}, by its diagonal: the coupling "
+            "of velocity and rate is too large for the frictions"
+        )
+    return tuple(map(tuple, R.tolist())) if R.ndim == 2 else tuple(tuple(map(tuple, r)) for r in R.tolist())
 
 
 def system_method(method: str | Method) -> Method:
@@ -78,11 +128,22 @@ def system_method(method: str | Method) -> Method:
 
 def recipe_of(method: Method, *, gyrostat: bool) -> SystemRecipe:
     """Returns the operations of a method, for bodies with or without rotors."""
-    assert isinstance(method.scheme, Splitting)
-    found = None if gyrostat and not method.accepts_rotor else operations_of(method.scheme, gyrostat)
+    found, scheme = None, method.scheme
+    if isinstance(scheme, KickedFreeStep):
+        found = None if gyrostat else _kicked(scheme)
+    elif not gyrostat or method.accepts_rotor:
+        assert isinstance(scheme, Splitting)
+        found = operations_of(scheme, gyrostat)
     if found is None:
         raise ValueError(f"{method.name} does not step systems of bodies with rotors: take Strang, MR2 or NO_SQUISH")
     return found
+
+
+def _kicked(scheme: KickedFreeStep) -> SystemRecipe:
+    """Half kicks around the exact momentum with an attitude by Magnus's series: SEJ and SEJ4."""
+    assert isinstance(scheme.drift, magnus.Magnus)
+    whole = (Operation(KICK, 0.5, 0.0), Operation(DRIFT, 1.0, 0.0), Operation(KICK, 0.5, 1.0))
+    return SystemRecipe(whole, ((magnus.flow(scheme.drift.order), 1.0),))
 
 
 def heated(recipe: SystemRecipe, method: Method) -> SystemRecipe:
@@ -134,8 +195,10 @@ def compiled_method(
     ops = np.array([x for o in recipe.operations for x in (o.part, o.time)])
     kinds = np.array([o.kind for o in recipe.operations], dtype=np.int64)
     leaning = bool(AHEAD in kinds)
-    made = _in_turn(in_parts(tuple(flows)), forces, **kind, leaning=leaning)
-    return CompiledStep(made, ops, kinds, 4 + 7 * n * leaning, recipe.evaluations)
+    coupled = heat is not None and heat.resistance is not None
+    made = _in_turn(in_parts(tuple(flows)), forces, **kind, leaning=leaning, coupled=coupled)
+    room = 4 + 7 * n * leaning + (MODES * n + 12) * coupled
+    return CompiledStep(made, ops, kinds, room, recipe.evaluations)
 
 
 MODERATE = Resolution(7, 9, 0.6, 0.0791)

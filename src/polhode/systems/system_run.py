@@ -18,7 +18,7 @@ from polhode.compiler import CompilationFailed, compiles, is_from_callback, prog
 from polhode.kernels.judge import grid, located
 from polhode.kernels.status import Status
 from polhode.kernels.systems import bodies, collocation
-from polhode.kernels.systems.bodies import AT, COUNTERS, ROW, SETTING
+from polhode.kernels.systems.bodies import AT, COUNTERS, MODES, ROW, SETTING
 from polhode.methods import Method
 from polhode.problem import NO_STATE, Stats
 from polhode.run.binding import OnCompile
@@ -221,6 +221,8 @@ class SystemRun:
         self.count[AT.bodies], self.count[AT.room], self.count[AT.operations] = self.n, room, self.made.kinds.size
         if plan.heat is not None:
             self.memory[:3] = plan.heat.numbers
+            if plan.heat.resistance is not None:
+                self.memory[4 : 4 + MODES * self.n] = plan.heat.modes(system).ravel()
             self.count[AT.seed], self.count[AT.seed_high] = plan.heat.seed & 0xFFFFFFFF, plan.heat.seed >> 32
         self.steps: EqualSteps | AdaptiveSteps = (EqualSteps if plan.step_error is None else AdaptiveSteps)(self)
         self._loop: Callable[..., int] | None = None

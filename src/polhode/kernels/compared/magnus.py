@@ -7,6 +7,7 @@ quadrature. The paper computes the momentum by elliptic functions, which do not 
 """
 
 from collections.abc import Callable
+from functools import cache
 from math import nan, sqrt
 from typing import NamedTuple
 
@@ -16,7 +17,7 @@ from polhode.kernels.free.exact_flow import SERIES, Resolution, effort, finest, 
 from polhode.kernels.status import OK
 from polhode.kernels.steps.compose import nothing
 from polhode.kernels.steps.flows import HEADROOM, TOO_MANY_PIECES, prepared
-from polhode.kernels.types import BoundStep, Depends, Inertia, Memory, Params, Pull, Scales, State, Vec3
+from polhode.kernels.types import BoundStep, Depends, Flow, Inertia, Memory, Params, Pull, Scales, State, Vec3
 
 NODES = {2: 0.0, 4: 1.0 / sqrt(3.0)}
 """For each order of the attitude, the positive node of Gauss's quadrature on [-1, 1]; the other is its negative."""
@@ -63,6 +64,18 @@ def advance(fine: Resolution, node: float) -> Callable[[Inertia, Vec3, float], t
         return turned(body, even, odd, h), combine(m, 1.0, delta)
 
     return advanced
+
+
+@cache
+def flow(order: int) -> Flow:
+    """Returns the step of a free body of any shape as a flow, for systems."""
+    advanced = advance(finest(), NODES[order])
+
+    def flown(body: Inertia, p: Params, t: float, s: State, h: float) -> State:
+        v, m = advanced(body, s.m, h)
+        return State(turn(s.q, v), m)
+
+    return flown
 
 
 @prepared

@@ -12,7 +12,7 @@ from collections.abc import Callable, Sequence
 from math import cos, exp, log, pi, sin, sqrt
 from typing import Any, NamedTuple
 
-from polhode.kernels.algebra.quat import conjugate, multiply, norm2, slight_turn, tidied, to_space
+from polhode.kernels.algebra.quat import conjugate, multiply, norm2, slight_turn, tidied, to_body, to_space
 from polhode.kernels.algebra.rotation import change_of_attitude, exponential
 from polhode.kernels.algebra.vec import combine, times
 from polhode.kernels.codegen import function
@@ -28,6 +28,8 @@ SETTING = 14
 """Fixed numbers of a body: inertia 3, inverse 3, axes 4, internal momentum 3, inverse mass."""
 GROUPS = (0, 3, 7, 10, 13)
 """Where positions, attitudes, velocities and angular momenta begin and end in a state, over the number of bodies."""
+MODES = 42
+"""Numbers of a body in a bath with resistance matrices: six modes, row by row, and how fast each forgets."""
 KICK, DRIFT, HEAT, AHEAD = 0, 1, 2, 3
 """Operations of a step; `AHEAD` prepares the forces for the kick after it, as `flows.ahead` does."""
 
@@ -214,13 +216,14 @@ def sum_of_energies(parts: Sequence[Energy]) -> Energy:
 
 
 def in_turn(
-    flow: BodyFlow, forces: Forces, *, tilted: bool, gyrostat: bool, leaning: bool = False
+    flow: BodyFlow, forces: Forces, *, tilted: bool, gyrostat: bool, leaning: bool = False, coupled: bool = False
 ) -> Callable[..., int]:  # fmt: skip
     """The step that makes the operations in the list, one after the other.
 
     `step(t, h, number, setting, values, ops, kinds, memory, y, g, work, count)` changes y and returns a status.
     `number` counts steps from the start of the run, for random numbers; `memory` holds kT and frictions of the bath,
-    and of a step that is `leaning`, which takes forces ahead, 7 n numbers more.
+    of a step that is `leaning`, which takes forces ahead, 7 n numbers more, and where the bath is `coupled`, by
+    resistance matrices, its modes and 12 numbers of room.
     """
     evaluate = evaluation(forces, tilted=tilted)
     load = load_gyrostat if gyrostat else load_rotor
@@ -270,6 +273,37 @@ def in_turn(
                 r[2] + d * (own[2] - r[2]) + b * sqrt(j[2]) * w[2],
             ))  # fmt: skip
 
+    def warm_modes(n: int, h: float, number: int, place: int, setting: Any, memory: Any, y: Any, count: Any) -> None:
+        room = beginning_at(memory, 4 + MODES * n)
+        for i in range(n):
+            z, w = normals(int(number), i, place, int(count[AT.seed]), int(count[AT.seed_high]))
+            body, q, v, m = load(setting, i), quaternion_at(y, 3 * n + 4 * i), 7 * n + 3 * i, 10 * n + 3 * i
+            im, r, j, modes = (
+                inverse_mass(setting, i),
+                internal(body),
+                body.inverse,
+                beginning_at(memory, 4 + MODES * i),
+            )
+            own = combine(vector_at(y, m), -1.0, r)
+            put_vector(room, 0, to_body(q, vector_at(y, v)))
+            put_vector(room, 3, times(own, j))  # velocity and rate
+            put_vector(room, 6, z)
+            put_vector(room, 9, w)
+            for a in range(6):
+                c = 0.0
+                for b in range(6):
+                    c += modes[6 * b + a] * room[b]
+                e = exp(-modes[36 + a] * h)
+                room[6 + a] = e * c + sqrt(memory[0] * (1.0 - e * e)) * room[6 + a]
+            for b in range(6):
+                c = 0.0
+                for a in range(6):
+                    c += modes[6 * b + a] * room[6 + a]
+                room[b] = c
+            p = vector_at(room, 0)
+            put_vector(y, v, to_space(q, (im * p[0], im * p[1], im * p[2])))
+            put_vector(y, m, combine(vector_at(room, 3), 1.0, r))
+
     def step(
         t: float, h: float, number: int, setting: Any, values: Any, ops: Any, kinds: Any, memory: Any, y: Any, g: Any,
         work: Any, count: Any,
@@ -298,6 +332,8 @@ def in_turn(
             elif kinds[k] == DRIFT:
                 drift(n, time, part, setting, y)
                 count[AT.known] = 0
+            elif coupled:
+                warm_modes(n, part, number, k, setting, memory, y, count)
             else:
                 warm(n, part, number, k, setting, memory, y, count)
         return OK

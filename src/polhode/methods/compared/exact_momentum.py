@@ -30,14 +30,16 @@ def _free(name: str, order: int, summary: str, how: str) -> Method:
     )
 
 
-def _kicked(name: str, order: int, summary: str, how: str) -> Method:
+def _kicked(name: str, order: int, lost: str, summary: str, how: str) -> Method:
     return Method(
         name,
         KickedFreeStep(Magnus(order, tidy=False), tidied),
         summary=summary,
         about=f"Half a kick of the torque, a step of the free body with exact momentum and an attitude{how}, half a"
         " kick. Time-symmetric, of second order; not symplectic, as celledoni2006 says. Costs one torque evaluation"
-        f" a step. Without a torque it is JEM{order}. Eqs. (9)-(11).",
+        f" a step. Without a torque it is JEM{order}. Eqs. (9)-(11). It steps systems as well. Never the best choice:"
+        f" three bodies that act on each other have the same errors as with Strang, 3.0e-4 at a step of 0.05, in the"
+        f" same time, but their angular momentum is off by {lost} where Strang keeps it to round-off.",
         cite="celledoni2006",
         order=2,
         orders_when_free=(None, order),
@@ -51,5 +53,7 @@ _KEPT = Keeps.REVERSIBLE | Keeps.ENERGY | Keeps.MOMENTUM_NORM
 
 JEM2 = _free("JEM2", 2, "exact momentum, attitude by Magnus's series of order 2", " with the rate at its middle")
 JEM4 = _free("JEM4", 4, "exact momentum, attitude by Magnus's series of order 4", _MAGNUS4)
-SEJ = _kicked("SEJ", 2, "JEM2 between half kicks", " by Magnus's series of order 2, with the rate at the middle")
-SEJ4 = _kicked("SEJ4", 4, "JEM4 between half kicks", " by Magnus's series of order 4," + _MAGNUS4)
+SEJ = _kicked(
+    "SEJ", 2, "7e-5", "JEM2 between half kicks", " by Magnus's series of order 2, with the rate at the middle"
+)
+SEJ4 = _kicked("SEJ4", 4, "8e-9", "JEM4 between half kicks", " by Magnus's series of order 4," + _MAGNUS4)
