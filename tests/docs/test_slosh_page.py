@@ -99,13 +99,14 @@ def test_the_pendulum() -> None:
 def test_the_body_that_flexes() -> None:
     """The whole momentum and the tensor by SciPy, without any torque; and the decay of a small wobble in theory."""
     (block,) = (block for block in blocks("small_bodies") if "flexing" in block)
-    page = {"ph": ph, "np": np}
+    page: dict[str, Any] = {"ph": ph, "np": np}
     exec(compile(block, "small_bodies.md", "exec"), page)
     run, c, lag, first = page["dying"], page["compliance"], page["lag"], page["first"]
     still = np.diag(page["wobbler"].moments)
 
     def tensor(j: Floats) -> Floats:
-        return still + np.array([[j[0], j[2], j[3]], [j[2], j[1], j[4]], [j[3], j[4], -j[0] - j[1]]])
+        more: Floats = np.array([[j[0], j[2], j[3]], [j[2], j[1], j[4]], [j[3], j[4], -j[0] - j[1]]])
+        return still + more
 
     def slope(t: float, y: Floats) -> Floats:
         w, j = np.linalg.solve(tensor(y[3:]), y[:3]), y[3:]

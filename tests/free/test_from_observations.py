@@ -255,6 +255,7 @@ def test_named_motions() -> None:
     assert np.array(halley.observed_periods("long")) / 86400 == pytest.approx([3.69, 7.1], rel=1e-9)
     assert np.degrees(halley.nutation("long").mean) == pytest.approx(66.0, abs=4.0)  # [belton1991]
     assert np.array(oumuamua.observed_periods("long")) / 3600 == pytest.approx([8.67, 54.48], rel=1e-9)
+    assert isinstance(oumuamua.body, ph.Body)
     lowest = np.linalg.norm(oumuamua.angular_momentum) ** 2 / (2 * oumuamua.body.moments.max())
     assert oumuamua.kinetic_energy == pytest.approx(lowest, rel=0.01)  # a cigar if near its least energy [belton2018]
     A, B, C = ph.Body.named("hyperion").moments

@@ -281,7 +281,7 @@ def test_long_times_are_shown_in_hours_and_days(plain: None) -> None:
         figure.canvas.draw()
         axis = figure.axes[-1].xaxis
         assert axis.label.get_text() == label
-        assert max(line.get_xdata().max() for line in figure.axes[0].lines) == t[-1]  # what is drawn stays in s
+        assert max(np.max(line.get_xdata()) for line in figure.axes[0].lines) == t[-1]  # what is drawn stays in s
         texts = [text.get_text().replace("\N{MINUS SIGN}", "-") for text in axis.get_ticklabels()]
         unit = {"time (s)": 1.0, "time (h)": 3600.0, "time (days)": 86400.0}[label]
         assert np.allclose(np.array([float(text) for text in texts]) * unit, axis.get_ticklocs())
