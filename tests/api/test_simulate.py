@@ -320,7 +320,6 @@ def test_nothing_is_conserved_over_a_change_of_the_torque() -> None:
         ({"every": 1.5}, "every must be a positive whole number of steps, not 1.5"),
         ({"method": "MR22"}, "no method 'MR22': did you mean 'MR2'"),
         ({"method": "Zaphod"}, "no method 'Zaphod': .*`polhode methods --all` lists"),
-        ({"torque": lambda t, q, w, p: (0, 0, 0)}, "decorate a function with @polhode.torque"),
         ({"step": 1e-6, "t_span": (0, 1e7)}, "GiB: ask for fewer with every= or t_eval="),
     ],
 )
