@@ -142,6 +142,13 @@ def test_comments_lines_and_files_do_not_count() -> None:
     assert name(plainly) == name(spaced) == name(elsewhere["f"])
 
 
+def test_documentation_does_not_count_unless_it_is_returned() -> None:
+    told, otherwise = (made(f"def f(x):\n    '{text}'\n    return x + 1") for text in ("one", "other"))
+    assert name(told) == name(otherwise)
+    told, otherwise = (made(f"def f(x):\n    '{text}'\n    return '{text}'") for text in ("one", "other"))
+    assert name(told) != name(otherwise)
+
+
 def test_unrelated_names_do_not_count() -> None:
     assert name(made("def f(x):\n    return x * a\ndef other(): return 1", a=1.0)) == name(
         made("def f(x):\n    return x * a\ndef other(): return 2", a=1.0, b=3.0)

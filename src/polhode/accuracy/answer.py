@@ -13,7 +13,7 @@ def answer(
     problem: Problem, goal: Goal, progress: Progress | None, on_compile: OnCompile,
     inherited: InheritedError = NOTHING_INHERITED, *, in_steps: bool = False,
 ) -> Solution:  # fmt: skip
-    """Returns the motion with an error below the tolerance, by the method of the goal or by the one that suits best.
+    """The motion with an error below the tolerance, by the method of the goal or by the one that suits best.
 
     The start of the problem may have inherited an error: the estimate tells what becomes of it. A motion `in_steps`,
     along which events can be looked for, is not taken from its closed form.

@@ -120,7 +120,7 @@ class Character(Sizes):
     """The character of a problem: its sizes, and what follows from them, which is asked for many times."""
 
     def seen_by(self, method: Method) -> "Character":
-        """Returns the same as it is to a method that may take part in the free motion."""
+        """The same as it is to a method that may take part in the free motion."""
         if self.comoving is None or not method.comoves:
             return self
         rate, torque_ratio = self.comoving
@@ -252,7 +252,7 @@ def carries_change(torque: Torque) -> bool:
 
 
 def evaluation_cost(problem: Problem, trial: TorqueTrial | None = None) -> float:
-    """Returns what an evaluation of the torque costs, in exact flows, to the next power of two; 0: it is not dear."""
+    """What an evaluation of the torque costs, in exact flows, to the next power of two; 0: it is not dear."""
     if trial is not None and not may_be_dear(problem.torque, trial.seconds):
         return 0.0
     cost = seconds_a_call(problem) / FLOW_SECONDS
@@ -295,7 +295,7 @@ def _of_gyrostat(problem: Problem, start: Vec3, trial: TorqueTrial) -> Character
 
 
 def _pieces(problem: Problem) -> float:
-    """Returns the span over the shortest stretch between jumps of the torque, or the longest if there are many."""
+    """The span over the shortest stretch between jumps of the torque, or the longest if there are many."""
     breakpoints, span = problem.breakpoints, abs(problem.span)
     if not breakpoints:
         return 1.0
@@ -305,7 +305,7 @@ def _pieces(problem: Problem) -> float:
 
 
 def _knots(problem: Problem, rate: float, torque_ratio: float) -> tuple[float, float]:
-    """Returns the span over the longest stretch between knots of the torque, and what they cost in accuracy."""
+    """The span over the longest stretch between knots of the torque, and what they cost in accuracy."""
     torque = problem.torque
     if not torque.knots:
         return 1.0, 0.0
@@ -330,7 +330,7 @@ def starts_stiff(problem: Problem) -> bool:
 
 
 def _carried_rate(problem: Problem) -> float:
-    """Returns how fast the numbers change that the torque carries, or the body with them; 0: it carries none."""
+    """How fast the numbers change that the torque carries, or the body with them; 0: it carries none."""
     if not carries_change(problem.torque):
         return 0.0
     start = (problem.t_start, problem.quaternion_start, problem.omega_start)
@@ -342,7 +342,7 @@ def _ratio(size: float, twice_kinetic: float) -> float:
 
 
 def equal_parts(problem: Problem) -> int:
-    """Returns the number of equal parts of the span at whose ends all listed times lie; 0: none, or too many."""
+    """The number of equal parts of the span at whose ends all listed times lie; 0: none, or too many."""
     times = problem.times
     if times is None or times.size == 0 or problem.breakpoints:
         return 0
@@ -367,13 +367,13 @@ def equal_parts(problem: Problem) -> int:
 
 @cache
 def attitudes(count: int) -> list[Quat]:
-    """Returns attitudes spread at random, always the same."""
+    """Attitudes spread at random, always the same."""
     rows = np.random.default_rng(7).normal(size=(count, 4))
     return [(a, b, c, d) for a, b, c, d in (rows / lengths(rows)[:, None]).tolist()]
 
 
 def _kernel(problem: Problem) -> UserTorque:
-    """Returns the torque as a function of (t, q, w, p); what it carries stays as it is at the start.
+    """The torque as a function of (t, q, w, p); what it carries stays as it is at the start.
 
     One that is sampled has its first sample where it is asked for: at the start itself nothing is held yet.
     """
@@ -391,7 +391,7 @@ def _kernel(problem: Problem) -> UserTorque:
 
 
 def harmonic(problem: Problem, trial: TorqueTrial | None = None) -> float:
-    """Returns the harmonic, times its amplitude to the power 1/18, that counts most while a body turns round."""
+    """The harmonic, times its amplitude to the power 1/18, that counts most while a body turns round."""
     trial = trial or TorqueTrial(problem)
     torque, kernel = problem.torque, problem.torque.torque_kernel
     if torque.depends is Depends.NOTHING or torque.depends & Depends.RATE or problem.breakpoints:
@@ -462,7 +462,7 @@ def _ignores_spin(
 
 
 def _largest_torque(problem: Problem, kinetic: float, trial: TorqueTrial) -> tuple[float, bool, float]:
-    """Returns the largest torque at the attitudes that are tried, whether it is uneven, and the span over its pulses.
+    """The largest torque at the attitudes that are tried, whether it is uneven, and the span over its pulses.
 
     Where the torque cannot be computed it counts as zero. Attitudes for which the energy at the start does not suffice
     are left out, if there is a potential to show it. Otherwise an uneven torque counts as large as it is at most
@@ -499,7 +499,7 @@ def _largest_torque(problem: Problem, kinetic: float, trial: TorqueTrial) -> tup
 
 
 def _sizes(kernel: UserTorque, t: float, span: float, count: int, w: Vec3, p: Floats) -> list[float]:
-    """Returns how large a torque is at some attitudes, one after the other in the span."""
+    """How large a torque is at some attitudes, one after the other in the span."""
     apart = span / count
     return [size_or_zero(kernel, t + k * apart, q, w, p) for k, q in enumerate(attitudes(count), 1)]
 
@@ -508,12 +508,12 @@ def _sizes(kernel: UserTorque, t: float, span: float, count: int, w: Vec3, p: Fl
 def _sizes_in_time(
     kernel: UserTorque, content: str, t: float, span: float, count: int, p: tuple[float, ...]
 ) -> list[float]:
-    """Returns the same of a torque that does not depend on the rate."""
+    """The same of a torque that does not depend on the rate."""
     return _sizes(kernel, t, span, count, (0.0, 0.0, 0.0), np.array(p))
 
 
 def _evened(problem: Problem, here: float, sizes: list[float], kinetic: float) -> tuple[float, bool]:
-    """Returns the largest torque, and whether it is uneven; then the largest is that at most attitudes.
+    """The largest torque, and whether it is uneven; then the largest is that at most attitudes.
 
     A torque that is uneven only among some attitudes counts so where the body is far too slow to reach the others; so
     does one that would want very many steps, if neither the start nor the energy there speaks for it.
@@ -531,7 +531,7 @@ def _evened(problem: Problem, here: float, sizes: list[float], kinetic: float) -
 
 @lru_cache(maxsize=128)
 def _pulse(kernel: UserTorque, content: str, t: float, span: float, p: tuple[float, ...]) -> tuple[float, float]:
-    """Returns how large a torque gets in time, and the span over the length of its shortest pulse; 1: it has none."""
+    """How large a torque gets in time, and the span over the length of its shortest pulse; 1: it has none."""
     values, at_rest, (q,) = np.array(p), (0.0, 0.0, 0.0), attitudes(1)
 
     def size(k: float) -> float:
@@ -565,7 +565,7 @@ def _has_peak(size: Callable[[float], float], best: float, high: float) -> bool:
 def _sizes_and_potentials(
     kernel: UserTorque, potential: UserPotential | None, content: tuple[str | None, ...], p: tuple[float, ...]
 ) -> list[tuple[float, float]]:
-    """Returns size and potential of a torque of the attitude alone: one torque may turn many bodies."""
+    """Size and potential of a torque of the attitude alone: one torque may turn many bodies."""
     values, at_rest = np.array(p), (0.0, 0.0, 0.0)
     return [
         (size_or_zero(kernel, 0.0, q, at_rest, values), _potential_or_nan(potential, q, values))

@@ -98,7 +98,7 @@ class Candidate:
     companion may be near by chance, and an estimate close to the tolerance is checked by a second one."""
 
     def plan(self, problem: Problem, n: float, rtol: float, *, coarser: float = 0) -> Plan:
-        """Returns the plan with n steps, or that of a companion, which has `COARSER` to this power as many."""
+        """The plan with n steps, or that of a companion, which has `COARSER` to this power as many."""
         if self.method.adaptive:
             resolution = COARSER**coarser * n
             longest = problem.span * self.first / (self.least_steps * resolution)  # a bound that binds must differ, too
@@ -116,11 +116,11 @@ class Candidate:
         return self._in_pieces(Plan(method, problem.span / steps, prepared_step), run_step, coarser)
 
     def _in_pieces(self, plan: Plan, run_step: float, coarser: float) -> Plan:
-        """Returns the plan with what it needs where many breakpoints cut the span, of a run or of its companions."""
+        """The plan with what it needs where many breakpoints cut the span, of a run or of its companions."""
         return plan.replace(at_knots=self.at_knots, in_pieces=(run_step, COARSER**coarser))
 
     def _prepared_step(self, step: float, steps: float) -> float:
-        """Returns the step that flows are prepared for, of a run and of its companion, whose steps are longer.
+        """The step that flows are prepared for, of a run and of its companion, whose steps are longer.
 
         Short runs share a program, long ones have their own.
         """
@@ -130,23 +130,23 @@ class Candidate:
         return math.copysign(math.ldexp(1.0, math.ceil(math.log2(abs(step) / COARSER))), step)
 
     def unseen(self, method: Method, n: float) -> tuple[float, float]:
-        """Returns what the companion may have too, by chance, in n steps: rounding, and what iterations leave."""
+        """What the companion may have too, by chance, in n steps: rounding, and what iterations leave."""
         residual = float(dict(method.settings).get("tolerance", 0.0))
         return self.rounding * math.sqrt(n), n * self.growth * residual if residual > 0.0 else 0.0
 
     def most(self, problem: Problem) -> float:
-        """Returns the number of steps beyond which more mean nothing."""
+        """The number of steps beyond which more mean nothing."""
         if self.method.adaptive:
             return MOST_RESOLUTION
         finest = 16 * math.ulp(max(abs(problem.t_start), abs(problem.t_end)))
         return min(MOST_STEPS, abs(problem.span) / finest)
 
     def whole(self, steps: float) -> float:
-        """Returns a number of steps that the method can make; a resolution is any number."""
+        """A number of steps that the method can make; a resolution is any number."""
         return float(steps if self.method.adaptive else math.ceil(steps))
 
     def compensated(self, first: float) -> "Candidate | None":
-        """Returns the candidate to go on with from `first` steps on where round-off is reached, if there is one."""
+        """The candidate to go on with from `first` steps on where round-off is reached, if there is one."""
         if self.spare is None:
             return None
         return replace(
@@ -166,12 +166,12 @@ def _iterated(method: Method, rtol: float, steps: float) -> Method:
 
 
 def _growth(c: Character) -> float:
-    """Returns the factor by which errors of iterations count more than their sum."""
+    """The factor by which errors of iterations count more than their sum."""
     return growth(c.torque_ratio, c.turn, c.leverage)
 
 
 def _factors(method: Method) -> Factors:
-    """Returns the factors of the estimate; compensated collocation has less rounding that two runs could share."""
+    """The factors of the estimate; compensated collocation has less rounding that two runs could share."""
     compensated = dict(method.settings).get("compensated", False)
     if method.collocation and compensated:
         return Factors(method.estimate_factor, method.estimate_factor)
@@ -179,7 +179,7 @@ def _factors(method: Method) -> Factors:
 
 
 def candidate(method: Method, c: Character, rtol: float, spare: Method | None = None) -> Candidate:
-    """Returns a method with a first guess of its steps."""
+    """A method with a first guess of its steps."""
     grows, c = c.torque_ratio > BRINGS_TO_REST_RATIO, c.seen_by(method)
     factors = where_errors_grow(_factors(method)) if grows else _factors(method)
     if c.may_bend:
@@ -212,12 +212,12 @@ def candidate(method: Method, c: Character, rtol: float, spare: Method | None = 
 
 
 def _orders(method: Method, c: Character) -> tuple[int | None, int | None]:
-    """Returns the orders of momentum and attitude for such a problem."""
+    """The orders of momentum and attitude for such a problem."""
     return method.promises(rotor=c.gyrostat).orders(free=c.depends is Depends.NOTHING)
 
 
 def _first_turn(method: Method, c: Character, rtol: float) -> tuple[float, float]:
-    """Returns the turn in a step that is likely to do, and the order of the error that allows no more."""
+    """The turn in a step that is likely to do, and the order of the error that allows no more."""
     known = c.turns
     if (found := known.get((id(method), rtol))) is None:  # the character of a call, which keeps its methods
         found = known[id(method), rtol] = _found_turn(method, c, rtol)
@@ -256,7 +256,7 @@ def _found_turn(method: Method, c: Character, rtol: float) -> tuple[float, float
 
 
 def model_of(method: Method, *, symmetric: bool) -> StepModel | None:
-    """Returns what is known of the steps of a method, with a body that is symmetric or is not."""
+    """What is known of the steps of a method, with a body that is symmetric or is not."""
     return method.comoving_model if method.comoving_model is not None and symmetric else method.model
 
 
@@ -329,13 +329,13 @@ def choose(c: Character, rtol: float, outputs: int | None, *, many: bool = False
 
 
 def free_candidate(turn: float, outputs: int | None) -> Candidate:
-    """Returns the exact flow of a free body: in one step to each listed time, or in two steps a radian."""
+    """The exact flow of a free body: in one step to each listed time, or in two steps a radian."""
     steps = 1.0 if outputs is not None else min(max(1.0, 2.0 * turn), 1e4)
     return Candidate(find_method("Exact"), 0.0, steps, Factors())
 
 
 def _cheapest(c: Character, rtol: float, outputs: int | None, *, many: bool) -> str:
-    """Returns the name of the cheapest method; near the borders costs are equal, and it matters little which."""
+    """The name of the cheapest method; near the borders costs are equal, and it matters little which."""
     dear = c.evaluation_cost > 0.0
     if c.depends & Depends.RATE and c.comoving is None and not dear:  # there is no choice
         return COLLOCATION
@@ -358,14 +358,14 @@ def _cheapest(c: Character, rtol: float, outputs: int | None, *, many: bool) -> 
 
 
 def splitting_cost(method: Method, c: Character, rtol: float, outputs: int) -> float:
-    """Returns the cost of a splitting for one of many bodies, in exact flows of one; infinite for other methods."""
+    """The cost of a splitting for one of many bodies, in exact flows of one; infinite for other methods."""
     if method.model is None or method.model.flows == 0.0:
         return math.inf
     return _splitting_cost(method.name, c, rtol, outputs if method.has_corrector else 0, many=True)
 
 
 def _splitting_cost(name: str, c: Character, rtol: float, shown: int = 0, *, many: bool = False) -> float:
-    """Returns the cost of a splitting, with that of a corrector's passages to the outputs that are shown."""
+    """The cost of a splitting, with that of a corrector's passages to the outputs that are shown."""
     method = find_method(name)
     turn, _ = _first_turn(method, c, rtol / SPREAD_OF_ERRORS if many else rtol)
     model = method.model
@@ -383,14 +383,14 @@ def _splitting_cost(name: str, c: Character, rtol: float, shown: int = 0, *, man
 
 
 def _passages(c: Character, turn: float, shown: int) -> int:
-    """Returns how often a corrector enters or leaves: once at the start, once an output, thrice off the grid."""
+    """How often a corrector enters or leaves: once at the start, once an output, thrice off the grid."""
     steps = math.ceil(c.turn / turn)
     even = c.parts and on_grid(steps, c.parts, 1) % c.parts == 0
     return 1 + shown if even else 3 * shown - 1  # the last one is at the end
 
 
 def _multistep_cost(name: str, c: Character, rtol: float) -> float:
-    """Returns the cost of Adams's steps, with two evaluations each; those at the start and beyond jumps have more."""
+    """The cost of Adams's steps, with two evaluations each; those at the start and beyond jumps have more."""
     method = find_method(name)
     assert method.order is not None
     turn, _ = _first_turn(method, c, rtol)
@@ -416,7 +416,7 @@ def _iteration(method: Method, c: Character, rtol: float) -> Iteration:
 
 
 def _collocation_cost(name: str, c: Character, rtol: float) -> float:
-    """Returns the cost of collocation: each iteration brings fewer digits the longer the step is."""
+    """The cost of collocation: each iteration brings fewer digits the longer the step is."""
     method = find_method(name)
     turn, steps, residual = _iteration(method, c, rtol)
     light = residual > COMPENSATION_SHOWS

@@ -9,7 +9,7 @@ from polhode.support.interrupts import keeping
 
 
 def available_cores() -> int:
-    """Returns how many cores this process may use."""
+    """How many cores this process may use."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 

@@ -66,7 +66,7 @@ rate is a difference of momenta. Up to 4.6 was seen in 1,400 motions."""
 
 
 def where_errors_grow(factors: Factors) -> Factors:
-    """Returns the factors for a motion that makes all errors grow."""
+    """The factors for a motion that makes all errors grow."""
     return Factors(*(max(x, FACTOR_WHERE_ERRORS_GROW) for x in factors))
 
 
@@ -87,7 +87,7 @@ def nudged(
     quaternion: Floats, momentum: Floats, moments: Floats, axes: Floats, inherited: float = 0.0, rate: float = 0.0, *,
     second: bool = False,
 ) -> PerturbedStart:  # fmt: skip
-    """Returns the start of a companion, of one body or of many: numbers that differ in the last digit.
+    """The start of a companion, of one body or of many: numbers that differ in the last digit.
 
     Where the start has inherited an error, it differs by that; the error of the rate is relative to the rate that the
     body had, or else a body that has come to rest would inherit none.
@@ -112,7 +112,7 @@ def nudged(
 
 
 def _changes(moments: Floats) -> tuple[Floats, Floats]:
-    """Returns the signs of the changes of the momentum in principal axes, and the changed inverses of the moments."""
+    """The signs of the changes of the momentum in principal axes, and the changed inverses of the moments."""
     is_greatest = moments == moments.max(axis=-1, keepdims=True)
     between = (moments > moments.min(axis=-1, keepdims=True)) & ~is_greatest
     down = between | (is_greatest & ~between.any(axis=-1, keepdims=True))
@@ -126,7 +126,7 @@ def changes_of_one(a: float, b: float, c: float) -> tuple[Floats, Floats]:
 
 
 def estimate(factors: Factors, d: Any, floor: Any, rounding: float = 0.0, left: Any = 0.0) -> Any:
-    """Returns the error of a run whose companion is at the distance d; for one body or for many."""
+    """The error of a run whose companion is at the distance d; for one body or for many."""
     judged = judge.estimate if isinstance(d, float) else _estimate_many
     return judged(factors.truncation, factors.rounding, d, floor + rounding, left)
 
@@ -135,12 +135,12 @@ _estimate_many = judge.estimator(np.maximum, np.minimum)
 
 
 def least_error(problem: Problem, rate: Any, unequal: Any = 0.0) -> Any:
-    """Returns what no companion sees (`kernels.judge.floor`), for one body or for many."""
+    """What no companion sees (`kernels.judge.floor`), for one body or for many."""
     return judge.floor(problem.t_start, problem.t_end, rate, unequal)
 
 
 def rate_rounding(rotor: Floats, moments: Floats, fastest: Any) -> Any:
-    """Returns what the rounding of momenta leaves in rates, relative to the largest; for one gyrostat or for many.
+    """What the rounding of momenta leaves in rates, relative to the largest; for one gyrostat or for many.
 
     A fast rotor in a slow body takes digits away from the rate.
     """
@@ -151,7 +151,7 @@ def rate_rounding(rotor: Floats, moments: Floats, fastest: Any) -> Any:
 
 
 def compared_rows(times: Floats, t_start: float, steps: float) -> NDArray[np.int64] | slice:
-    """Returns the rows, of a run with so many steps, in which it is compared with its companion.
+    """The rows, of a run with so many steps, in which it is compared with its companion.
 
     At the start nothing can differ. Of more rows than steps, one for each step is taken, and as many evenly among all:
     so nothing that lasts for a step is passed over, even if rows are not spread evenly.
@@ -173,7 +173,7 @@ def locates_bends(problem: Problem, method: Method) -> bool:
 
 
 def companions(problem: Problem, method: Method) -> int:
-    """Returns the number of companions of a run: two where it may err by where in a step the torque bends.
+    """The number of companions of a run: two where it may err by where in a step the torque bends.
 
     One could err alike by chance.
     """
@@ -181,7 +181,7 @@ def companions(problem: Problem, method: Method) -> int:
 
 
 def unlocated(problem: Problem, method: Method, steps: Any) -> Any:
-    """Returns what a run and its companion may both leave to every bend without locating it, at every other step.
+    """What a run and its companion may both leave to every bend without locating it, at every other step.
 
     The part of the tolerance is one of the momentum in the step, and one of the largest momentum.
     """
@@ -191,7 +191,7 @@ def unlocated(problem: Problem, method: Method, steps: Any) -> Any:
 
 
 def apart_between_bends(plan: Plan, problem: Problem, steps: int) -> Plan:
-    """Returns the plan of a companion whose steps are not those of the run where bends are what ends both.
+    """The plan of a companion whose steps are not those of the run where bends are what ends both.
 
     From one bend to the next a run may make a single step, and so may a companion with longer ones: then both would err
     alike. So its longest step is shorter than the mean step of the run.
@@ -203,13 +203,13 @@ def apart_between_bends(plan: Plan, problem: Problem, steps: int) -> Plan:
 
 
 def apart_from_start(plan: Plan, t_start: float, times: Floats) -> Plan:
-    """Returns the plan of a companion that reaches none of the times by one step from the start, as the run might."""
+    """The plan of a companion that reaches none of the times by one step from the start, as the run might."""
     stop = judge.first_stop(t_start, math.inf, plan.step, float(times[0]))
     return plan if stop == math.inf else plan.replace(first_stop=stop)
 
 
 def largest_rate(rate: Floats, start: Floats) -> float:
-    """Returns the largest rate in the rows and at the start: a body that comes to rest has this scale."""
+    """The largest rate in the rows and at the start: a body that comes to rest has this scale."""
     if rate.shape[0] <= FEW_NUMBERS:
         return math.sqrt(max([x * x + y * y + z * z for x, y, z in (*rate.tolist(), start.tolist())]))
     return math.sqrt(max(dots(rate, rate).max(initial=0.0), float(start @ start)))
@@ -218,7 +218,7 @@ def largest_rate(rate: Floats, start: Floats) -> float:
 def distance(
     run: Solution, rows: NDArray[np.int64] | slice, other: Solution, before: float = 0.0, largest: float | None = None
 ) -> float:
-    """Returns the largest difference in the attitude, in radians, and in the rate, relative to the largest one.
+    """The largest difference in the attitude, in radians, and in the rate, relative to the largest one.
 
     `before` is the largest rate of the same motion before the run began, `largest` that in the rows of the run and at
     its start, if it is known. Numbers that the torque carries count as well, each relative to its largest size.
@@ -232,7 +232,7 @@ def distance(
 def distances(
     q: Floats, w: Floats, p: Floats, u: Floats, scale: Floats, rows: NDArray[np.int64] | slice = ALL, places: Any = None
 ) -> Floats:  # fmt: skip
-    """Returns the largest difference of two motions of each body (`kernels.judge.judge_rows`).
+    """The largest difference of two motions of each body (`kernels.judge.judge_rows`).
 
     The arrays are (bodies, rows, ...) with attitudes q and vectors w of the first motion and p, u of the second, which
     has these `rows` of the first and the bodies in these `places`. `scale` has the sizes of the vectors of each body.
@@ -247,14 +247,14 @@ def distances(
 
 
 def _distance_of_states(run: Solution, rows: NDArray[np.int64] | slice, other: Solution) -> float:
-    """Returns the largest difference of carried numbers, each relative to its largest size along the run."""
+    """The largest difference of carried numbers, each relative to its largest size along the run."""
     largest = np.abs(np.vstack([run.problem.state_start, run.state])).max(axis=0)
     apart = np.abs(run.state[rows] - other.state).max(axis=0)
     return float(distance_of_numbers(apart, largest, run.torque.state_sizes))
 
 
 def distance_of_numbers(apart: Floats, largest: Floats, least: tuple[float, ...]) -> Floats:
-    """Returns the largest difference of carried numbers, from all differences and from the largest sizes along a run.
+    """The largest difference of carried numbers, from all differences and from the largest sizes along a run.
 
     The arrays are those of one body, or have a row for each. Sizes `least` of 0.0 were not given. A number that is
     zero but for round-off, because of a symmetry, has no size to which its error could be relative: it does not count.

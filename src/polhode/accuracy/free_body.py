@@ -62,7 +62,7 @@ proportion to the changes."""
 
 
 def _changes(count: int = 6) -> tuple[Floats, Floats]:
-    """Returns the signs of the changes of tensors, which are symmetric, and of rates: at random, always the same."""
+    """The signs of the changes of tensors, which are symmetric, and of rates: at random, always the same."""
     signs = np.random.default_rng(17).choice([-1.0, 1.0], (count, 3, 4))
     upper = np.triu(signs[:, :, :3])
     return upper + np.triu(upper, 1).transpose(0, 2, 1), signs[:, :, 3]
@@ -72,7 +72,7 @@ TENSOR_CHANGES, RATE_CHANGES = _changes()
 
 
 def closed_form(problem: Problem, rtol: float, progress: Progress | None) -> Solution | None:
-    """Returns the exact motion with its error; None if a torque acts, or where its error is not known."""
+    """The exact motion with its error; None if a torque acts, or where its error is not known."""
     solution = _exact(problem, rtol) if problem.torque.depends is Depends.NOTHING else None
     if solution is None:
         return None
@@ -87,7 +87,7 @@ def closed_form(problem: Problem, rtol: float, progress: Progress | None) -> Sol
 
 
 def _exact(problem: Problem, rtol: float) -> Solution | None:
-    """Returns the exact motion with its error; None where `FreeMotion` does not hold, or its rate is not known."""
+    """The exact motion with its error; None where `FreeMotion` does not hold, or its rate is not known."""
     body, omega, begun = problem.body, problem.omega_given, time.perf_counter()
     if omega is None or not has_closed_form(body):
         return None
@@ -137,7 +137,7 @@ class FreeMotionSizes(NamedTuple):
 
 
 def condition_of(motion: FreeMotion, span: float) -> FreeMotionSizes:
-    """Returns the condition of a single motion over a time since its start."""
+    """The condition of a single motion over a time since its start."""
     if isinstance(motion, GyrostatMotion):
         return _condition_of_gyrostat(motion, span)
     k, scale = Constants(*(float(x[0]) for x in motion._c)), float(motion._scale[0])
@@ -157,7 +157,7 @@ def condition_of(motion: FreeMotion, span: float) -> FreeMotionSizes:
 
 
 def _condition_of_gyrostat(motion: GyrostatMotion, span: float) -> FreeMotionSizes:
-    """Returns the condition of a motion with a rotor."""
+    """The condition of a motion with a rotor."""
     k, scale = motion.constants(), float(motion._scale[0])
     # Without a period, or near that, the phase is counted in units in which the body leaves the equilibrium.
     phase = 0.5 * k.stretch if k.period < math.inf else k.stretch * abs(k.t0)
@@ -179,7 +179,7 @@ def _condition_of_gyrostat(motion: GyrostatMotion, span: float) -> FreeMotionSiz
 
 
 def _estimate(motion: FreeMotion, c: FreeMotionSizes, problem: Problem, t: Floats, q: Floats, m: Floats) -> float:
-    """Returns the error of the rows: of the attitude in radians, and of the rate relative to the largest one."""
+    """The error of the rows: of the attitude in radians, and of the rate relative to the largest one."""
     elapsed = t - problem.t_start
     back = elapsed - t  # the rounding of the difference, exactly, by Knuth's sum
     lost = (t - (elapsed - back)) + (-problem.t_start - back)
@@ -201,7 +201,7 @@ def _estimate(motion: FreeMotion, c: FreeMotionSizes, problem: Problem, t: Float
 def _error_of_axes(
     motion: FreeMotion, c: FreeMotionSizes, problem: Problem, t: Floats, q: Floats, rates: Floats, largest: float
 ) -> float:
-    """Returns what the rounding of principal axes may do, from motions of tensors that differ in the last digits."""
+    """What the rounding of principal axes may do, from motions of tensors that differ in the last digits."""
     body = problem.body
     assert problem.omega_given is not None
     rows = np.unique(np.linspace(0, t.size - 1, min(t.size, MOST_ROWS)).round().astype(int))

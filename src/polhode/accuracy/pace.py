@@ -27,7 +27,7 @@ def given_up(
     torque: str, method: str, made: int, t: float, length: float, rates: tuple[float, float], wanted: float, *,
     dry: bool,
 ) -> str:  # fmt: skip
-    """Returns why a run ended after the steps that were made, at a time t; `wanted` is the steps it would take, or 0.
+    """Why a run ended after the steps that were made, at a time t; `wanted` is the steps it would take, or 0.
 
     `length` is how far the run has come in time. The rates are those of the body there and at the start.
     """

@@ -95,7 +95,7 @@ large. One body rises as far as it needs."""
 
 
 def seen_order(p: Policy, order: float, error: float, steps: float, before: float, fewer: float) -> float:
-    """Returns by which power of the steps the error fell from the try before; `order` if that is not known."""
+    """By which power of the steps the error fell from the try before; `order` if that is not known."""
     if not (0.0 < error < math.inf and 0.0 < before < math.inf and fewer > 0.0 and fewer != steps):
         return max(order, 1.0)
     seen = math.log(before / error) / math.log(steps / fewer)
@@ -105,7 +105,7 @@ def seen_order(p: Policy, order: float, error: float, steps: float, before: floa
 def next_factor(
     p: Policy, order: float, rtol: float, error: float, steps: float, before: float, fewer: float, maybe_rounding: bool
 ) -> float:  # fmt: skip
-    """Returns how many times as many steps the next try has, by the order of the method or by the one that was seen.
+    """How many times as many steps the next try has, by the order of the method or by the one that was seen.
 
     `error` is that of the last try, with so many `steps`, `before` that of the try before, with `fewer` of them.
     """
@@ -158,7 +158,7 @@ class Tries(NamedTuple):
     """The number of steps beyond which more mean nothing."""
 
     def adding(self, new: Try) -> "Tries":
-        """Returns these tries and a new one."""
+        """These tries and a new one."""
         failures = self.failures + (not math.isfinite(new.error))
         return self._replace(last=(*self.last, new), made=self.made + 1, failures=failures)
 
@@ -201,7 +201,7 @@ FAILS, TOO_MANY_TRIES, FINEST, STALLED, STUCK = map(
 
 
 def next_try(p: Policy, tries: Tries, order: float, floor: Floor) -> Refine | Enough | GiveUp:
-    """Returns how a search goes on after its last try, by a method of this order; 0: its steps are exact."""
+    """How a search goes on after its last try, by a method of this order; 0: its steps are exact."""
     steps, error, _ = tries.last[-1]
     if error <= tries.rtol:
         return ENOUGH
@@ -239,7 +239,7 @@ def _is_round_off(p: Policy, tries: Tries, floor: Floor) -> bool:
 
 
 def _stuck(p: Policy, tries: Tries, floor: Floor) -> GiveUp | None:
-    """Returns why the last refinements have not lowered the error, where they should have; None if they have.
+    """Why the last refinements have not lowered the error, where they should have; None if they have.
 
     Errors of steps that do not follow the motion show nothing, unless they are as small as they can be. For a torque
     that changes fast in time the first refinements may be in vain, as long as steps are longer than that.
@@ -279,7 +279,7 @@ LEAST_TOLERANCE = 1e-17
 
 
 def checked_tolerance(rtol: float) -> float:
-    """Returns the tolerance that a user gave, or the least one, with the only warning that it is not reached."""
+    """The tolerance that a user gave, or the least one, with the only warning that it is not reached."""
     tolerance = checks.number("rtol", rtol)
     if not 0 < tolerance < 1:
         raise ValueError(f"rtol must lie between 0 and 1, such as 1e-6, not {tolerance:g}")

@@ -54,12 +54,12 @@ Attempt = Callable[[Any, Any, bool], TryResults]
 
 
 def steps_at(level: float, candidate: Candidate, most: float) -> float:
-    """Returns the number of steps at a level, or their resolution."""
+    """The number of steps at a level, or their resolution."""
     return candidate.whole(min(candidate.first * GROUPED.finer**level, most))
 
 
 def first_tries(problem: Problem, candidate: Candidate, rtol: float) -> Tries:
-    """Returns what is known of a search before its first try."""
+    """What is known of a search before its first try."""
     patience = 2 if problem.torque.depends & Depends.TIME else 1  # it may change too fast in time for the first steps
     residual = 1.0 if candidate.method.collocation else 0.0
     return Tries(rtol, residual=residual, patience=patience, most=candidate.most(problem))
@@ -81,7 +81,7 @@ class Search:
         self.active = np.ones(count, dtype=bool)
 
     def steps(self, level: float) -> float:
-        """Returns the number of steps at a level, or their resolution."""
+        """The number of steps at a level, or their resolution."""
         return steps_at(level, self.candidate, self.begun.most)
 
     def run(self, attempt: Attempt, few: int = 0) -> None:
@@ -116,7 +116,7 @@ class Search:
 
 
 def _group(level: int, factor: float) -> int:
-    """Returns the level of the group that a body goes on with, with at least this factor of steps."""
+    """The level of the group that a body goes on with, with at least this factor of steps."""
     rise = GROUPED_RISE * math.ceil(math.log(factor) / math.log(GROUPED.finer) / GROUPED_RISE)
     new = level + rise
     return new + -new % (2 * GROUPED_RISE) if rise > GROUPED_RISE else new
@@ -152,12 +152,12 @@ class History:
         self.failures[which] += ~np.isfinite(tried.error)
 
     def order(self, which: Any, otherwise: float) -> Floats:
-        """Returns by which power of the steps the error fell in the last try; `otherwise` if that is not known."""
+        """By which power of the steps the error fell in the last try; `otherwise` if that is not known."""
         pairs = np.concatenate([self.error[-2:, which], self.steps[-2:, which]]).T.reshape(-1, 4).tolist()
         return np.array([seen_order(GROUPED, otherwise, less, more, error, n) for error, less, n, more in pairs])
 
     def tries_of(self, which: Any, known: Tries) -> list[Tries]:
-        """Returns the tries of some bodies."""
+        """The tries of some bodies."""
         kept = [x[:, which].T.tolist() for x in (self.steps, self.error, self.follows)]
         counts = (self.tries[which].tolist(), self.failures[which].tolist())
         return [
@@ -166,7 +166,7 @@ class History:
         ]
 
     def needed(self, rtol: float, order: float) -> Floats:
-        """Returns the steps that would do, as far as the tries show; NaN where nothing is known.
+        """The steps that would do, as far as the tries show; NaN where nothing is known.
 
         Where the tolerance lies between the last two, they do. Else both errors may have been round-off, and nothing is
         foreseen but what the order of the method allows; from round-off itself nothing at all. A body that was given up
@@ -187,7 +187,7 @@ class History:
         return np.asarray(np.where(self.given_up, self._best_steps(), needed))
 
     def _best_steps(self) -> Floats:
-        """Returns the steps of the best try of each body; NaN if all have failed."""
+        """The steps of the best try of each body; NaN if all have failed."""
         error = np.where(np.isfinite(self.error), self.error, np.inf)
         best = error.argmin(axis=0)[None]
         found, steps = (np.take_along_axis(x, best, axis=0)[0] for x in (error, self.steps))

@@ -201,7 +201,7 @@ class OneBody:
             tries = tries._replace(residual=step.residual)
 
     def _try(self, candidate: Candidate, n: float, residual: float) -> tuple[float, float]:
-        """Returns the error of a run with n steps, infinite where it fails, and the rounding in it."""
+        """The error of a run with n steps, infinite where it fails, and the rounding in it."""
         self.made.append(n)
         try:
             return self._pair(candidate, n, residual)
@@ -305,7 +305,7 @@ class OneBody:
         self.round_off = float(least_error(self.problem, rate))
 
     def _begin(self, problem: Problem, plan: Plan, nudged: PerturbedStart | None = None) -> Run:
-        """Returns a run that can begin, or the companion of one."""
+        """A run that can begin, or the companion of one."""
         if self.may_be_short and not plan.method.variable_steps:
             plan = plan.replace(torque_size=self.trial.size)
             if self.binding is None or not self.binding.serves(problem, plan):
@@ -318,7 +318,7 @@ class OneBody:
         return self._whole(problem, plan, nudged)
 
     def _whole(self, problem: Problem, plan: Plan, nudged: PerturbedStart | None) -> Integration:
-        """Returns a run that may take long, can be stopped on the way, and says why it fails."""
+        """A run that may take long, can be stopped on the way, and says why it fails."""
         first = self.first
         if first is None:  # a run and its companion may come here at the same time: each returns its own
             progress = self.progress
@@ -342,7 +342,7 @@ class OneBody:
         return self._begin(self.problem.replace(times=times, every=None), plan, others)
 
     def _rows_at_steps(self, candidate: Candidate, run: Solution) -> NDArray[np.int64] | slice:
-        """Returns the rows in which a run with output at steps is compared."""
+        """The rows in which a run with output at steps is compared."""
         if candidate.method.adaptive:
             return compared_rows(run.t, self.problem.t_start, run.t.size / 3)
         if run.stats.steps <= MANY_ROWS or run.problem.breakpoints:
@@ -375,7 +375,7 @@ class OneBody:
     # --- the answer
 
     def answer(self, candidate: Candidate) -> Solution:
-        """Returns the best solution; where the user does not wait for it, raises with the best so far."""
+        """The best solution; where the user does not wait for it, raises with the best so far."""
         with keeping(SimulationInterrupted, self._best_so_far):
             with suppress(InheritedTooMuch):  # then there is a best solution
                 self._refine(candidate)
@@ -394,7 +394,7 @@ class OneBody:
             return self._finished(*self.best)
 
     def _none_came_to_the_end(self, last: SimulationFailed[Solution]) -> SimulationFailed[Solution]:
-        """Returns the failure of the last run, which says of several that all have failed."""
+        """The failure of the last run, which says of several that all have failed."""
         solution, made, by = last.solution, self.made, last.solution.plan.method
         if len(made) == 1:
             return last
@@ -403,7 +403,7 @@ class OneBody:
         return SimulationFailed(replace(solution, message=f"{ended}{solution.message}"))
 
     def _best_so_far(self, raised: BaseException) -> Solution | None:
-        """Returns the best of the whole runs before a user, a handler or a torque has ended the search."""
+        """The best of the whole runs before a user, a handler or a torque has ended the search."""
         stopped = isinstance(raised, KeyboardInterrupt)
         if not (stopped or is_from_handler(raised) or is_from_callback(raised)):
             return None
@@ -433,7 +433,7 @@ class OneBody:
         raise SimulationFailed(replace(far, status=Status.STALLED, message=message))
 
     def _unfinished(self, solution: Solution, error: float | None) -> Solution:
-        """Returns a whole solution, but a coarse one, and maybe not at all of the listed times."""
+        """A whole solution, but a coarse one, and maybe not at all of the listed times."""
         known = "not known" if error is None else f"estimated as {error:.1e}"
         return replace(
             solution,
@@ -468,7 +468,7 @@ def searched(
     problem: Problem, goal: Goal, progress: Progress | None, on_compile: OnCompile,
     inherited: InheritedError = NOTHING_INHERITED,
 ) -> Solution:  # fmt: skip
-    """Returns the best of the runs that are made until the estimate of one is below the tolerance."""
+    """The best of the runs that are made until the estimate of one is below the tolerance."""
     trial = TorqueTrial(problem)
     c, chosen = _begun(problem, goal, trial, on_compile)
     body = OneBody(problem, goal.rtol, c, trial, progress, on_compile, inherited)
@@ -482,13 +482,13 @@ def searched(
 
 
 def first_plan(problem: Problem, goal: Goal, on_compile: OnCompile) -> Plan:
-    """Returns the plan with which `searched` would begin."""
+    """The plan with which `searched` would begin."""
     _, chosen = _begun(problem, goal, TorqueTrial(problem), on_compile)
     return chosen.plan(problem, chosen.first, goal.rtol)
 
 
 def _begun(problem: Problem, goal: Goal, trial: TorqueTrial, on_compile: OnCompile) -> tuple[Character, Candidate]:
-    """Returns what kind of problem it is, and what to begin with."""
+    """What kind of problem it is, and what to begin with."""
     if trial.can_be_made:
         trial.make()
     c = character(problem, trial)

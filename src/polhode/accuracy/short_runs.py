@@ -60,7 +60,7 @@ RULES = Rules(
 
 @lru_cache(maxsize=1)
 def _tables() -> Floats:
-    """Returns the attitudes at which torques are looked at, and other numbers that never change."""
+    """The attitudes at which torques are looked at, and other numbers that never change."""
     found = np.empty(TABLES)
     found[:POWERS] = np.array(attitudes(LOOKS)).reshape(-1, LANES, 4).transpose(0, 2, 1).reshape(-1)
     found[POWERS:] = ROUND_NUMBERS
@@ -69,12 +69,12 @@ def _tables() -> Floats:
 
 @lru_cache(maxsize=1)
 def _place_of_tables() -> int:
-    """Returns their address; they are kept for ever."""
+    """Their address; they are kept for ever."""
     return address_of(_tables())
 
 
 def _program(problem: Problem, name: str, despun: bool, on_compile: OnCompile) -> Program | None:
-    """Returns the program for a torque; None if there is none, or if evaluations are what costs."""
+    """The program for a torque; None if there is none, or if evaluations are what costs."""
     torque = problem.torque
     deciding = (ById(torque.torque_kernel), name, not problem.body.aligned)
     return _kept_program(deciding, despun, Uncompared((problem, on_compile)))
@@ -117,12 +117,12 @@ class Kind:
 
 @lru_cache(maxsize=KEPT)
 def _kept_kind(*deciding: object) -> list[Kind]:
-    """Returns a list with what was made for such a call; it is empty at first."""
+    """A list with what was made for such a call; it is empty at first."""
     return []
 
 
 def attempt(problem: Problem, rtol: float, on_compile: OnCompile) -> Solution | None:
-    """Returns the motion with its error below the tolerance; None if it has to be found in another way."""
+    """The motion with its error below the tolerance; None if it has to be found in another way."""
     torque, body, times = problem.torque, problem.body, problem.times
     if not is_short(problem, rtol):
         return None
@@ -178,7 +178,7 @@ MEMORY = AT.memory - AT.steps
 def _fields(
     problem: Problem, kind: Kind, numbers: Floats, rows: int, listed: int, others: list[float], seconds: float
 ) -> dict[str, Any]:  # fmt: skip
-    """Returns all other fields of the solution."""
+    """All other fields of the solution."""
     n, tolerance, evaluations, _, despun, *_ = others
     steps, out = int(n), listed + (rows or MOST_ROWS_AT_STEPS)
     count = rows or steps + 1
@@ -217,7 +217,7 @@ def is_short(problem: Problem, rtol: float) -> bool:
 
 
 def _rates(problem: Problem) -> tuple[float, float]:
-    """Returns how fast the body turns, plainly and in a frame that does not spin."""
+    """How fast the body turns, plainly and in a frame that does not spin."""
     body = problem.body
     if body.symmetry_axis:
         m = problem.momentum_start if body.aligned else problem.momentum_start @ body.axes

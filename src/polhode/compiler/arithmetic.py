@@ -59,7 +59,7 @@ def _is_plain(i: dis.Instruction) -> bool:
 
 
 def all_rows_at_once(kernel: Callable[..., Any], t: Any, q: Any, p: Any, shape: tuple[int, ...]) -> Floats | None:
-    """Returns the kernel of arrays, one number for each row; None if it must be called for one row after the other.
+    """The kernel of arrays, one number for each row; None if it must be called for one row after the other.
 
     That is so for a kernel that is not plain arithmetic, and for one that divides by zero: Python raises an error then.
     No parameter may be a table: tables are looked up at one time after the other.

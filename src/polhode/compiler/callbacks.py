@@ -60,7 +60,7 @@ _rooms, _attitudes = _Places(ctypes.c_double * 10), _Places(ctypes.c_double * 4)
 
 
 def _reader(count: int) -> Callable[[int], Any]:
-    """Returns a function that reads this number of parameters at an address.
+    """A function that reads this number of parameters at an address.
 
     What it returns is an array that cannot be written to and stays as it is, whatever becomes of the memory. Runs of
     one body read the same ones again and again.
@@ -102,7 +102,7 @@ class Trampoline(Callback):
 
 
 def torque_callback(function: Callable[..., Any], count: int, name: str, complain: Complain) -> Trampoline:
-    """Returns a torque of Python with this number of parameters."""
+    """A torque of Python with this number of parameters."""
     read = _reader(count)
 
     def torque(t: float, q: int, w: int, p: int, out: int) -> None:
@@ -129,7 +129,7 @@ def torque_callback(function: Callable[..., Any], count: int, name: str, complai
 
 
 def potential_callback(function: Callable[..., Any], count: int, name: str, complain: Complain) -> Trampoline:
-    """Returns a potential of Python with this number of parameters."""
+    """A potential of Python with this number of parameters."""
     read = _reader(count)
 
     def potential(t: float, q: int, p: int) -> float:

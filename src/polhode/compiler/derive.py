@@ -36,7 +36,7 @@ class Graph:
         self.known: dict[tuple[Any, ...], SymbolicOperation] = {}
 
     def node(self, op: str, *args: Any) -> "SymbolicOperation":
-        """Returns the node of an operation."""
+        """The node of an operation."""
         key = (op, *(("node", a.number) if isinstance(a, SymbolicOperation) else ("value", repr(a)) for a in args))
         if key not in self.known:
             if len(self.known) > MOST_NODES:
@@ -45,7 +45,7 @@ class Graph:
         return self.known[key]
 
     def of(self, x: Any) -> "SymbolicOperation":
-        """Returns the node of a value."""
+        """The node of a value."""
         if isinstance(x, SymbolicOperation):
             return x
         if isinstance(x, bool | complex | str) or not isinstance(x, int | float | np.integer | np.floating):
@@ -72,12 +72,12 @@ class SymbolicCondition:
 
 
 def _arithmetic(op: str) -> Any:
-    """Returns the methods of an operation with a symbol on the left, and on the right."""
+    """The methods of an operation with a symbol on the left, and on the right."""
     return lambda a, b: a._with(op, a, b), lambda b, a: b._with(op, a, b)
 
 
 def _comparison(sign: str) -> Any:
-    """Returns the method of a comparison."""
+    """The method of a comparison."""
     return lambda a, b: SymbolicCondition(a.graph.node(sign, a, a.graph.of(b)))
 
 
@@ -201,7 +201,7 @@ class _Shim:
 
 
 def _for_symbols(f: Any, made: dict[Any, Any]) -> Any:
-    """Returns a copy of a user's function in which names stand for what works on symbols."""
+    """A copy of a user's function in which names stand for what works on symbols."""
     f = plain(f)
     if f in made:
         return made[f]
@@ -242,7 +242,7 @@ class _Numbers:
 
 
 def _slopes(node: SymbolicOperation, adjoint: Any, *, chooses: bool) -> list[tuple[SymbolicOperation, Any]]:
-    """Returns the arguments of an operation with the derivatives of its result by them.
+    """The arguments of an operation with the derivatives of its result by them.
 
     Where the adjoint is zero, nothing is multiplied by an infinite slope: a root of zero is times zero in a drag at
     rest, and the side that `where` does not choose may not be finite (`chooses`: the function has one).
@@ -284,7 +284,7 @@ def _slopes(node: SymbolicOperation, adjoint: Any, *, chooses: bool) -> list[tup
 
 
 def _gradient(value: SymbolicOperation, variables: Sequence[SymbolicOperation]) -> list[SymbolicOperation]:
-    """Returns the derivatives of a value by variables, in reverse."""
+    """The derivatives of a value by variables, in reverse."""
     graph = value.graph
     order = _order([value])
     chooses = any(node.op == "where" for node in order)
@@ -299,7 +299,7 @@ def _gradient(value: SymbolicOperation, variables: Sequence[SymbolicOperation]) 
 
 
 def _order(outputs: Sequence[SymbolicOperation]) -> list[SymbolicOperation]:
-    """Returns all nodes behind the outputs, each after those that it needs."""
+    """All nodes behind the outputs, each after those that it needs."""
     seen: set[int] = set()
     order: list[SymbolicOperation] = []
     stack = [(node, False) for node in outputs]
@@ -330,7 +330,7 @@ def _text(node: SymbolicOperation, names: dict[int, str]) -> str:
 
 
 def gradient_of(potential: Callable[..., Any], vectors: Sequence[str], count: int, *, scalar: bool) -> tuple[Any, Any]:
-    """Returns a potential, and the potential with its gradient, as kernels.
+    """A potential, and the potential with its gradient, as kernels.
 
     The user's function takes vectors (a number, if `scalar`) and the numbers of two sites, a and b. The kernels take
     these vectors and then `(p, a, b)`: an array, and where the numbers of each site begin in it.
@@ -356,7 +356,7 @@ def gradient_of(potential: Callable[..., Any], vectors: Sequence[str], count: in
 
 
 def torque_slopes(torque: Callable[..., Any], count: int, by: Sequence[int], *, by_rate: bool) -> Any:
-    """Returns the derivatives of a torque as a kernel `(t, q, w, p) -> numbers`, one row after the other.
+    """The derivatives of a torque as a kernel `(t, q, w, p) -> numbers`, one row after the other.
 
     They are those by a small rotation vector in space axes (nine numbers), by the rate (nine), and by each of the
     parameters `by` (three numbers each). The torque has `count` parameters.

@@ -69,7 +69,7 @@ class Names(NamedTuple):
 
 @lru_cache(maxsize=4096)
 def names_read(code: types.CodeType) -> Names:
-    """Returns the globals that the code, or code nested in it, mentions, and the names it may look up in a module."""
+    """The globals that the code, or code nested in it, mentions, and the names it may look up in a module."""
     found, attributes = set(), set()
     for instruction in dis.get_instructions(code):
         if instruction.opname in ("LOAD_GLOBAL", "LOAD_NAME"):
@@ -87,14 +87,14 @@ def names_read(code: types.CodeType) -> Names:
 
 
 def plain(value: Any) -> Any:
-    """Returns the Python function behind a Numba dispatcher or `numba.cfunc`; any other value unchanged."""
+    """The Python function behind a Numba dispatcher or `numba.cfunc`; any other value unchanged."""
     callback = type(value).__module__ == "numba.core.ccallback"
     function = getattr(value, "__wrapped__" if callback else "py_func", None)
     return function if isinstance(function, types.FunctionType) else value
 
 
 def home(value: Any) -> str | None:
-    """Returns the dotted name of a function, class or module; None if that name leads to something else."""
+    """The dotted name of a function, class or module; None if that name leads to something else."""
     if isinstance(value, types.ModuleType):
         return value.__name__ if sys.modules.get(value.__name__) is value else None
     module = getattr(value, "__module__", None) or type(value).__module__
@@ -128,7 +128,7 @@ def is_record(kind: Any) -> bool:
 
 
 def builtins_of(f: types.FunctionType) -> dict[str, Any]:
-    """Returns the builtins that f sees."""
+    """The builtins that f sees."""
     found: dict[str, Any] = getattr(f, "__builtins__")  # noqa: B009  the stubs do not know the attribute
     return found
 
@@ -149,7 +149,7 @@ def captured(f: types.FunctionType) -> Iterator[tuple[str, Any]]:
 
 
 def digest(f: types.FunctionType) -> Digest:
-    """Returns the name of f by its content."""
+    """The name of f by its content."""
     known = _settled.get(f)
     if known and not known.others:
         return Digest(known.name, None, ())
@@ -159,14 +159,14 @@ def digest(f: types.FunctionType) -> Digest:
 
 
 def divided(f: types.FunctionType) -> tuple[str, tuple[types.FunctionType, ...]]:
-    """Returns the name of f without the functions that are compiled apart from it, and these; "" if there are none."""
+    """The name of f without the functions that are compiled apart from it, and these; "" if there are none."""
     walk = DigestWalk(quick=True, divided=True)
     name = walk.function(f)
     return (name, tuple(walk.apart)) if walk.apart and not walk.volatile else ("", ())
 
 
 def named(f: Any) -> str | None:
-    """Returns the name of f by its content; None if it has none, or one that is good for this process only."""
+    """The name of f by its content; None if it has none, or one that is good for this process only."""
     try:
         name, volatile, _ = digest(plain(f))
     except (AttributeError, TypeError):  # a callable of another kind, or one that calls itself
@@ -233,12 +233,12 @@ class Read:
 
 @lru_cache(maxsize=KEPT_FUNCTIONS)
 def _read_by(f: Any) -> list[Read]:
-    """Returns what f had read when it was named last, if that can be compared; at first there is nothing."""
+    """What f had read when it was named last, if that can be compared; at first there is nothing."""
     return []
 
 
 def name_now(f: Any) -> str | None:
-    """Returns the name of f by its content, as `named` does, without a look at what is the same as the last time."""
+    """The name of f by its content, as `named` does, without a look at what is the same as the last time."""
     known = _read_by(f)
     if known and known[0].is_unchanged():
         return known[0].name
@@ -269,11 +269,20 @@ def scalar_text(value: Any) -> str | None:
 
 @lru_cache(maxsize=4096)
 def code_text(code: types.CodeType) -> str:
-    """Describes everything in the code except its file and lines."""
+    """Describes everything in the code except its file, its lines and its documentation."""
     constants = [code_text(c) if isinstance(c, types.CodeType) else _constant_text(c) for c in code.co_consts]
+    if _is_documented(code):
+        constants[0] = "documentation"
     layout = (code.co_names, code.co_varnames, code.co_freevars, code.co_cellvars)
     counts = (code.co_argcount, code.co_posonlyargcount, code.co_kwonlyargcount, code.co_flags)
     return repr((code.co_name, code.co_code.hex(), code.co_exceptiontable.hex(), constants, layout, counts))
+
+
+def _is_documented(code: types.CodeType) -> bool:
+    """Whether the first constant is a string that no instruction reads."""
+    first = code.co_consts[0] if code.co_consts else None
+    reads = (i.argval for i in dis.get_instructions(code) if "CONST" in i.opname or i.opname == "KW_NAMES")
+    return isinstance(first, str) and not any(x is first for x in reads)
 
 
 def _constant_text(value: Any) -> str:
@@ -323,7 +332,7 @@ class DigestWalk:
         """Whether the function that is being described is a user's."""
 
     def function(self, f: types.FunctionType) -> str:
-        """Returns the name of one function."""
+        """The name of one function."""
         if f in self.open:
             opened = list(self.open)
             cycle = [g.__qualname__ for g in (*opened[opened.index(f) + 1 :], f)]
@@ -342,7 +351,7 @@ class DigestWalk:
         return found.name
 
     def as_before(self, f: types.FunctionType) -> FunctionName | None:
-        """Returns the name of f from earlier walks, if it is still valid."""
+        """The name of f from earlier walks, if it is still valid."""
         found = self.settled.get(f)
         if self.divided and found is not None and (found.others or found.divisible):
             return None
@@ -407,7 +416,7 @@ class DigestWalk:
         return self.identity(value)
 
     def called(self, f: types.FunctionType) -> str:
-        """Returns the name of a function that another one refers to."""
+        """The name of a function that another one refers to."""
         reading = self.reading
         name = self.function(f)
         self.reading = reading

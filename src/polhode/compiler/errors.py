@@ -103,7 +103,7 @@ def explained(problem: Exception, f: types.FunctionType, *, divided: bool = Fals
 
 @lru_cache(maxsize=128)
 def message_of(complaint: Complaint, f: types.FunctionType) -> str:
-    """Returns the message of a complaint about f, with its line as it is now."""
+    """The message of a complaint about f, with its line as it is now."""
     walks = [DigestWalk(), DigestWalk(divided=True)]
     names = {walk.function(f): f for walk in walks}
     names |= {named.name: g for walk in walks for g, named in walk.known.items()}
@@ -114,7 +114,7 @@ def message_of(complaint: Complaint, f: types.FunctionType) -> str:
 
 
 def _reason(text: str) -> str:
-    """Returns the innermost error, which Numba puts first."""
+    """The innermost error, which Numba puts first."""
     head = _CONTEXT.split(text, maxsplit=1)[0]
     if specific := _SPECIFIC.findall(head):
         reason = str(specific[-1])
@@ -131,7 +131,7 @@ def _reason(text: str) -> str:
 
 
 def _place(text: str, functions: Sequence[types.FunctionType]) -> tuple[types.FunctionType, int]:
-    """Returns the function to blame and an instruction on the innermost line that Numba names; 0 if it names none."""
+    """The function to blame and an instruction on the innermost line that Numba names; 0 if it names none."""
     wanted = re.findall(r"name '(\w+)' is not defined", text) or INTERPRETED.split(" and ") * (INTERPRETED in text)
     for g in functions:
         for k, instruction in enumerate(_instructions(g.__code__)):
@@ -156,7 +156,7 @@ def _instructions(code: types.CodeType) -> Iterator[dis.Instruction]:
 
 
 def _lines(code: types.CodeType) -> list[int]:
-    """Returns the line of each instruction."""
+    """The line of each instruction."""
     places = (i.positions for i in _instructions(code))
     return [place.lineno if place and place.lineno else code.co_firstlineno for place in places]
 

@@ -116,7 +116,7 @@ _NUMBERS: dict[Any, Any] = {"f": of_numba.float64, "i": of_numba.int64, "b": of_
 
 
 def _argument(shape: Any, name: str, linker: "_Linker") -> tuple[Any, list[tuple[str, Any]], str]:
-    """Returns the type of an argument, the numbers and addresses that it is made of, and how it is made of them."""
+    """The type of an argument, the numbers and addresses that it is made of, and how it is made of them."""
     kind, *rest = shape
     if kind in _NUMBERS:
         of_python = _NUMBERS[kind]
@@ -158,7 +158,7 @@ class _Outcome:
         self.floats = self.whole = 0
 
     def of(self, kind: Any, text: str) -> Any:
-        """Returns the type of a value of Numba's type."""
+        """The type of a value of Numba's type."""
         if isinstance(kind, of_numba.Float):
             self.lines.append(f"    out[{self.floats}] = {text}")
             self.floats += 1
@@ -182,7 +182,7 @@ class _Outcome:
         return "odd", next((said for base, said in odd.items() if isinstance(kind, base)), str(kind))
 
     def items(self, text: str, kind: str) -> Any:
-        """Returns the type of a list or array of numbers."""
+        """The type of a list or array of numbers."""
         n, place, length = f"n{self.whole}", self.floats, self.whole
         self.lines += [
             f"    {n} = len({text})", f"    if {n} > {MOST_RETURNED}:", "        raise ValueError('too many numbers')",
@@ -215,17 +215,17 @@ class _Linker:
         self.records: dict[str, type] = {}
 
     def options(self, f: types.FunctionType, *, inline: bool) -> dict[str, Any]:
-        """Returns how a function is compiled: users' functions with a look at indices."""
+        """How a function is compiled: users' functions with a look at indices."""
         return {**OPTIONS, **SAVING, "forceinline": inline, "boundscheck": not is_ours(f)}
 
     def linked(self, f: types.FunctionType) -> Any:
-        """Returns the dispatcher that replaces f where it is called."""
+        """The dispatcher that replaces f where it is called."""
         if f not in self.made:
             self.made[f] = numba.njit(**self.options(f, inline=not hasattr(f, "__apart__")))(self.copy(f))
         return self.made[f]
 
     def copy(self, f: types.FunctionType) -> types.FunctionType:
-        """Returns a copy of f in which names stand for linked values."""
+        """A copy of f in which names stand for linked values."""
         attributes = names_read(f.__code__).attributes
         if not is_ours(f) and (found := attributes & UNCHECKED):
             raise TypingError(f"{min(found)} reads and writes arrays without a look at their ends: use indices")
@@ -246,7 +246,7 @@ class _Linker:
     def value(
         self, value: Any, attributes: frozenset[str], inside: dict[Any, Any] | None = None, *, usual: bool = False
     ) -> Any:
-        """Returns the value that a name has in the linked copy, of a torque if functions have their `usual` names."""
+        """The value that a name has in the linked copy, of a torque if functions have their `usual` names."""
         value, inside = plain(value), inside or {}
         value = replacements.replaced(value) if usual else value
         if isinstance(value, types.FunctionType) and value in _KERNELS:
@@ -277,7 +277,7 @@ class _Linker:
         return value
 
     def outside(self, kernel: types.FunctionType) -> Any:
-        """Returns what calls a kernel of floats, which the program has."""
+        """What calls a kernel of floats, which the program has."""
         symbol = f"polhode_{kernel.__name__}"
         self.kernels[symbol] = kernel
         add_symbol(symbol, ctypes.cast(ctypes.CDLL(None).abort, ctypes.c_void_p).value)  # Numba loads what it compiles
@@ -289,7 +289,7 @@ _KERNELS = frozenset(replacements.KERNELS.values())
 
 @lru_cache(maxsize=128)
 def _outside(symbol: str, names: tuple[str, ...]) -> Any:
-    """Returns a function of floats that calls one outside of the code."""
+    """A function of floats that calls one outside of the code."""
 
     def emitted(*numbers: Any) -> Any:
         def emit(context: Any, builder: Any, signature: Any, args: Any) -> Any:
@@ -317,7 +317,7 @@ def _primitives() -> dict[Any, Any]:
 
 
 def _primitive(f: Any) -> Any:
-    """Returns the compiled form of a primitive of `kernels/ops.py`."""
+    """The compiled form of a primitive of `kernels/ops.py`."""
     if f not in _primitives():
         raise NoForm(f.__name__)
     return _primitives()[f]

@@ -97,7 +97,7 @@ class _Code(NamedTuple):
 
     @classmethod
     def refused(cls, complaint: Complaint) -> Self:
-        """Returns the record of a function that could not be compiled."""
+        """The record of a function that could not be compiled."""
         return cls("", (complaint.function, str(complaint.instruction), complaint.reason), b"")
 
     @property
@@ -115,7 +115,7 @@ def compiles() -> bool:
 
 
 def cache_directory() -> Path | None:
-    """Returns the folder of the programs: POLHODE_CACHE_DIR, else the place that this system has for caches.
+    """The folder of the programs: POLHODE_CACHE_DIR, else the place that this system has for caches.
 
     None for a user without a home: in a shared place, such as /tmp, others could plant code.
     """
@@ -134,7 +134,7 @@ _distrusted: set[Path] = set()
 
 
 def trusted_directory() -> Path | None:
-    """Returns the folder of the programs; None, with a warning, if others could put code there that would be run."""
+    """The folder of the programs; None, with a warning, if others could put code there that would be run."""
     directory = cache_directory()
     if directory is None:
         return None
@@ -154,7 +154,7 @@ def trusted_directory() -> Path | None:
 
 
 def _distrust(found: os.stat_result) -> str:
-    """Returns why a file or folder may hold what others have put there; empty if only this user and root can."""
+    """Why a file or folder may hold what others have put there; empty if only this user and root can."""
     if not hasattr(os, "getuid"):  # on Windows a user's folders are the user's
         return ""
     if found.st_uid not in (os.getuid(), 0):
@@ -292,12 +292,12 @@ class _Asked(NamedTuple):
         return made
 
     def forms(self, code: _Code) -> list[tuple[Any, str]]:
-        """Returns the functions that are compiled apart, as the program calls them, with their signatures."""
+        """The functions that are compiled apart, as the program calls them, with their signatures."""
         forms = [form for name in code.variables if (form := form_named(name)) is not None]
         return [(in_form(self.apart[form.place], form), form.signature) for form in forms]
 
     def kept_loop(self) -> _Code | None:
-        """Returns the code without what is compiled apart, if it is there already."""
+        """The code without what is compiled apart, if it is there already."""
         code: _Code | None = _loops.get(self.loop_key)
         if code is None and (path := _path_of(self.loop_key)) is not None:
             code = _read(path)
@@ -307,7 +307,7 @@ class _Asked(NamedTuple):
         return code
 
     def kept_whole(self) -> Program | Complaint | None:
-        """Returns the program in its file, or why there is none; None if there is no file or it cannot be used."""
+        """The program in its file, or why there is none; None if there is no file or it cannot be used."""
         path = None if self.volatile else _path_of(self.key)
         code = _read(path) if path else None
         if code is None or (code.symbol and not _resolved(code)):
@@ -316,7 +316,7 @@ class _Asked(NamedTuple):
 
 
 def _compiled(make: Callable[..., T], on_compile: OnCompile, what: str, tentative: bool) -> T:
-    """Returns what is made by the compiler, after a word to the user; `make` takes whether that is tentative."""
+    """What is made by the compiler, after a word to the user; `make` takes whether that is tentative."""
     on_wait = None
     if on_compile:
         on_compile()
@@ -339,7 +339,7 @@ def _cleared(make: Callable[..., T], tentative: bool) -> T:
 
 
 def _path_of(key: tuple[str, str]) -> Path | None:
-    """Returns the file of a program; None if there is no place where programs are kept."""
+    """The file of a program; None if there is no place where programs are kept."""
     directory = trusted_directory()
     file = hashlib.sha256(repr((*key, _here())).encode()).hexdigest()[:40]
     return directory and directory / f"{file}.code"
@@ -375,7 +375,7 @@ def _make_loop(asked: _Asked, tentative: bool) -> _Code:
 
 
 def _lock_of_numba() -> list[Any]:
-    """Returns the lock of Numba's compiler, once it is there: others may compile with it."""
+    """The lock of Numba's compiler, once it is there: others may compile with it."""
     lock = getattr(sys.modules.get("numba.core.compiler_lock"), "global_compiler_lock", None)
     return [] if lock is None else [lock]
 
@@ -447,7 +447,7 @@ def _described() -> str:
 
 @cache
 def floats_in_register() -> int:
-    """Returns how many floats the vector registers of this processor hold, as compiled programs use them."""
+    """How many floats the vector registers of this processor hold, as compiled programs use them."""
     return undivided(_register_floats)
 
 
@@ -499,7 +499,7 @@ _FREES = "NRT_MemInfo_call_dtor"
 
 
 def _assembled(found: Translated) -> tuple[bytes, tuple[str, ...], tuple[str, ...]]:
-    """Returns a program as machine code for this processor, the outside symbols and the addresses that it calls.
+    """A program as machine code for this processor, the outside symbols and the addresses that it calls.
 
     Numba keeps a function out of its C form. One that is called at every step is to be in one with it.
     Numba's views of arrays may have to be freed, for all that the code knows. In a program that makes none they never
@@ -537,7 +537,7 @@ def _assembled(found: Translated) -> tuple[bytes, tuple[str, ...], tuple[str, ..
 
 
 def _without_types_of_pointers() -> Any:
-    """Returns where LLVM reads text with `ptr`: until llvmlite 0.45, in a context that was asked for it."""
+    """Where LLVM reads text with `ptr`: until llvmlite 0.45, in a context that was asked for it."""
     llvm = _llvm.binding
     if getattr(sys.modules["llvmlite"], "opaque_pointers_enabled", True):
         return None
@@ -630,7 +630,7 @@ class _Address:
 
 
 def _load(code: _Code, f: Any, signature: str, apart: Sequence[Any] = ()) -> Program:
-    """Returns the code as a program, with the functions that are compiled apart from it."""
+    """The code as a program, with the functions that are compiled apart from it."""
     llvm = _llvm.binding
 
     with _lock:
@@ -688,7 +688,7 @@ def _load(code: _Code, f: Any, signature: str, apart: Sequence[Any] = ()) -> Pro
 
 
 def on_arrays(made: Program, *arrays: Any) -> Program:
-    """Returns a program that always works on these arrays, and takes the numbers that follow them.
+    """A program that always works on these arrays, and takes the numbers that follow them.
 
     Addresses are looked up once, which is most of the time of a short call. Unlike the program itself, what is returned
     is for one thread at a time.
@@ -698,7 +698,7 @@ def on_arrays(made: Program, *arrays: Any) -> Program:
 
 
 def at_addresses(made: Program) -> Program:
-    """Returns a compiled program that takes addresses (`address_of`) in place of arrays, from any thread.
+    """A compiled program that takes addresses (`address_of`) in place of arrays, from any thread.
 
     Whoever calls it keeps the arrays alive.
     """
@@ -707,18 +707,18 @@ def at_addresses(made: Program) -> Program:
 
 
 def address_of_program(made: Program) -> int:
-    """Returns the address at which another program can call this one, as long as someone holds it."""
+    """The address at which another program can call this one, as long as someone holds it."""
     found: int = made.address  # type: ignore[attr-defined]
     return found
 
 
 def address_of(array: Any) -> int:
-    """Returns the address of the numbers of a contiguous array of floats or integers of 64 bits."""
+    """The address of the numbers of a contiguous array of floats or integers of 64 bits."""
     return _address(array, array.dtype)
 
 
 def _address(array: Any, item: Any) -> int:
-    """Returns the address of an array's numbers, checked: compiled code reads on from there without any checks."""
+    """The address of an array's numbers, checked: compiled code reads on from there without any checks."""
     try:
         if array.dtype == item:
             return ctypes.addressof(ctypes.c_char.from_buffer(array))  # four times as fast as the other way
@@ -731,12 +731,12 @@ def _address(array: Any, item: Any) -> int:
 
 
 def _sealed(path: Path, body: bytes) -> bytes:
-    """Returns the checksum of a file. It covers the name, so that no file can be taken for another."""
+    """The checksum of a file. It covers the name, so that no file can be taken for another."""
     return hashlib.sha256(path.name.encode() + body).digest()
 
 
 def _read(path: Path) -> _Code | None:
-    """Returns the code in the file; None if there is no file or it is damaged."""
+    """The code in the file; None if there is no file or it is damaged."""
     try:
         with open(path, "rb") as file:
             if _distrust(os.fstat(file.fileno())):

@@ -29,13 +29,13 @@ class Recent(OrderedDict[K, V]):
             self.on_drop(oldest)
 
     def get(self, key: K, default: Any = None) -> Any:
-        """Returns the value, which counts as a use."""
+        """The value, which counts as a use."""
         if key not in self:
             return default
         return self[key]
 
     def setdefault(self, key: K, default: Any = None) -> Any:
-        """Returns the value, which counts as a use; it is set first if it is missing."""
+        """The value, which counts as a use; it is set first if it is missing."""
         if key not in self:
             self[key] = default
         return self[key]

@@ -129,7 +129,7 @@ def _decides_on_numbers(torque: Locatable, p: Sequence[float], carried: int) -> 
 
 
 def _known(f: Any) -> Locatable | None:
-    """Returns the form of f whose bends can be located, found now or before."""
+    """The form of f whose bends can be located, found now or before."""
     function = plain(f)
     if not isinstance(function, types.FunctionType):
         return None
@@ -229,7 +229,7 @@ class _Rewriter(ast.NodeTransformer):
     # --- names
 
     def resolved(self, node: ast.expr) -> Any:
-        """Returns what a dotted name stands for; None if it is not known before the function runs."""
+        """What a dotted name stands for; None if it is not known before the function runs."""
         if isinstance(node, ast.Name):
             code = self.f.__code__
             if node.id in code.co_varnames or node.id in code.co_cellvars or node.id not in self.values:
@@ -343,7 +343,7 @@ class _Rewriter(ast.NodeTransformer):
         return node
 
     def rounds(self, node: ast.For) -> range | None:
-        """Returns the numbers that a loop counts through, if they are written there."""
+        """The numbers that a loop counts through, if they are written there."""
         call = node.iter
         if not (isinstance(call, ast.Call) and self.resolved(call.func) is range and isinstance(node.target, ast.Name)):
             return None

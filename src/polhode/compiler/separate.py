@@ -49,7 +49,7 @@ class CallForm(NamedTuple):
 
 
 def form_named(variable: str) -> CallForm | None:
-    """Returns the form with this name of its variable; None for the name of anything else."""
+    """The form with this name of its variable; None for the name of anything else."""
     if (found := _NAME.match(variable)) is None:
         return None
     place, lanes, time, parameters = found.groups()
@@ -57,13 +57,13 @@ def form_named(variable: str) -> CallForm | None:
 
 
 def lanes_in(signature: str) -> int:
-    """Returns how many states a function with these arguments takes at once; 0: one, in floats."""
+    """How many states a function with these arguments takes at once; 0: one, in floats."""
     return next((ord(letter) - ord("A") + 1 for letter in signature if letter.isupper()), 0)
 
 
 @lru_cache(maxsize=128)
 def in_form(seen: Any, form: CallForm) -> Any:
-    """Returns a torque of `kernels.callback_torques.apart` as the function that is compiled apart, in this form."""
+    """A torque of `kernels.callback_torques.apart` as the function that is compiled apart, in this form."""
     count = form.parameters
     given = "values, count" if count is None else ", ".join(f"p{k}" for k in range(count))
     p = "view(values, count)" if count is None else f"({given},)" if count else "()"

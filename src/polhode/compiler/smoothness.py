@@ -93,7 +93,7 @@ def _jumps(i: dis.Instruction) -> bool:
 
 
 def _reached(f: types.FunctionType) -> list[Any]:
-    """Returns the values that f can call, by a name of its own or through a module."""
+    """The values that f can call, by a name of its own or through a module."""
     out: list[Any] = []
     attributes = names_read(f.__code__).attributes
     for _, value in captured(f):

@@ -22,7 +22,7 @@ class NoSource(ValueError):
 
 
 def definition(f: types.FunctionType) -> Definition:
-    """Returns the syntax tree of a function; one that was made of a tree has it with its code as `__tree__`."""
+    """The syntax tree of a function; one that was made of a tree has it with its code as `__tree__`."""
     made: tuple[types.CodeType, Definition] | None = getattr(f, "__tree__", None)
     if made is not None and made[0] is f.__code__:
         return made[1]
@@ -102,7 +102,7 @@ def codes_in(code: types.CodeType) -> Iterator[types.CodeType]:
 
 
 def bare(node: Definition) -> ast.FunctionDef:
-    """Returns a copy of a definition of which only arguments and body are left."""
+    """A copy of a definition of which only arguments and body are left."""
     node = copy.deepcopy(node)
     node.args.defaults = []
     node.args.kw_defaults = [None] * len(node.args.kwonlyargs)
@@ -118,7 +118,7 @@ def bare(node: Definition) -> ast.FunctionDef:
 
 
 def compiled(node: ast.FunctionDef, f: types.FunctionType, free: tuple[str, ...]) -> types.CodeType:
-    """Returns the code of a definition in which the names `free` are closed over, as they are in f."""
+    """The code of a definition in which the names `free` are closed over, as they are in f."""
     outer = ast.parse(f"def outer__({', '.join(free)}): pass")
     around: Any = outer.body[0]
     around.body = [node]

@@ -130,7 +130,7 @@ _TYPES = {(k, n): f"<{n} x {t}>" if n else t for k, t in _SCALARS.items() for n 
 
 
 def _constant(value: Any, kind: str, lanes: int = 0) -> str:
-    """Returns a number as LLVM writes it."""
+    """A number as LLVM writes it."""
     if kind == "i" and not -(2**63) <= value < 2**63:
         raise Unsupported("a whole number of more than 64 bits")
     if kind == "f":
@@ -141,7 +141,7 @@ def _constant(value: Any, kind: str, lanes: int = 0) -> str:
 
 
 def _shape(value: Any) -> Any:
-    """Returns the type of a value: that of a variable that can hold it."""
+    """The type of a value: that of a variable that can hold it."""
     kind = type(value)
     if kind is Num:
         return value.kind, value.lanes
@@ -180,7 +180,7 @@ def _types(shape: Any) -> list[str]:
 
 
 def _joined(a: Any, b: Any) -> Any:
-    """Returns the type of a variable that has values of both types."""
+    """The type of a variable that has values of both types."""
     if a == b:
         return a
     if a[0] in _SCALARS and b[0] in _SCALARS:
@@ -202,7 +202,7 @@ def _is_packed(shape: Any) -> bool:
 
 
 def _parts(t: "_Translator", value: Any, shape: Any) -> list[str]:
-    """Returns the parts of a value, made one of this type."""
+    """The parts of a value, made one of this type."""
     kind, *rest = shape
     if kind in _SCALARS:
         return [t.as_kind(value, kind, rest[0])]
@@ -218,7 +218,7 @@ def _parts(t: "_Translator", value: Any, shape: Any) -> list[str]:
 
 
 def _whole(shape: Any, refs: Iterator[str]) -> Any:
-    """Returns the value of this type that has these parts."""
+    """The value of this type that has these parts."""
     kind, *rest = shape
     if kind in _SCALARS:
         return Num(kind, rest[0], next(refs))
@@ -260,7 +260,7 @@ class _Items(tuple[Any, ...]):
 
     @classmethod
     def of(cls, value: Any) -> Any:
-        """Returns an array that was made a list."""
+        """An array that was made a list."""
         return cls(map(cls.of, value)) if isinstance(value, list) else value
 
 
@@ -277,7 +277,7 @@ class _List(tuple[Any, ...]):
 
 @lru_cache(maxsize=1024)
 def _varying(node: Any) -> frozenset[str]:
-    """Returns the local names of a function that need memory: they get values in a branch or loop."""
+    """The local names of a function that need memory: they get values in a branch or loop."""
     varying = set[str]()
     blocks = (ast.If, ast.For, ast.While, ast.Try)
 
@@ -349,7 +349,7 @@ _OF_PYTHON = (ArithmeticError, AttributeError, LookupError, TypeError, ValueErro
 
 
 def placed(problem: Exception, node: Any, frame: _Frame) -> Unsupported:
-    """Returns a problem with its place: that in a user's function, from the inside out, or else in the kernel."""
+    """A problem with its place: that in a user's function, from the inside out, or else in the kernel."""
     found = problem if isinstance(problem, Unsupported) else Unsupported(str(problem))
     found.lacks_source |= isinstance(problem, NoSource)
     if found.place is None or (frame.checked and is_ours(found.place[0])):
@@ -387,7 +387,7 @@ class _Translator:
         return name
 
     def label(self) -> str:
-        """Returns a new place."""
+        """A new place."""
         self.count += 1
         return f"b{self.count}"
 
@@ -421,7 +421,7 @@ class _Translator:
             self.place(well)
 
     def room(self, kind: str, count: int = 1, align: int = 0) -> str:
-        """Returns the address of memory on the stack."""
+        """The address of memory on the stack."""
         self.count += 1
         end = f", align {align}" if align else ""
         self.rooms.append(f"%v{self.count} = alloca {kind}{f', i64 {count}' if count != 1 else ''}{end}")
@@ -442,7 +442,7 @@ class _Translator:
         return _whole(slot.shape, iter([self.op(f"load {kind}, ptr {ref}") for kind, ref in kinds]))
 
     def joined(self, edges: list[tuple[list[str], Any]]) -> Any:
-        """Returns the value that has come along one of these ways, each with the place for what it has to do."""
+        """The value that has come along one of these ways, each with the place for what it has to do."""
         if len(edges) == 1:
             return edges[0][1]
         shape = _shape(edges[0][1])
@@ -456,7 +456,7 @@ class _Translator:
         return self.loaded(slot)
 
     def way(self, value: Any) -> tuple[list[str], Any]:
-        """Returns a way for `joined`, which goes on from here."""
+        """A way for `joined`, which goes on from here."""
         lines: list[str] = []
         self.lines.append(lines)
         return lines, value
@@ -470,7 +470,7 @@ class _Translator:
     # --- numbers
 
     def as_kind(self, value: Any, kind: str, lanes: int = 0) -> str:
-        """Returns a number as one of this kind, spread over lanes."""
+        """A number as one of this kind, spread over lanes."""
         if type(value) is not Num:
             if type(value) not in _CONSTANT_KINDS or (kind == "i" and type(value) is float):
                 raise Unsupported(f"{type(value)} as a number")
@@ -490,7 +490,7 @@ class _Translator:
         return ref
 
     def among(self, *values: Any) -> tuple[str, int]:
-        """Returns the kind and the lanes that an operation on these numbers has."""
+        """The kind and the lanes that an operation on these numbers has."""
         kinds, lanes = set[str](), 0
         for x in values:
             if type(x) is Num:
@@ -503,11 +503,11 @@ class _Translator:
         return ("f" if "f" in kinds or (lanes and "i" in kinds) else "i" if "i" in kinds else "b"), lanes
 
     def both(self, kind: str, lanes: int, *values: Any) -> list[str]:
-        """Returns these numbers as of one kind."""
+        """These numbers as of one kind."""
         return [self.as_kind(x, kind, lanes) for x in values]
 
     def operation(self, op: type, a: Any, b: Any) -> Any:
-        """Returns a op b."""
+        """a op b."""
         if type(a) is not Num and type(b) is not Num:
             return self.folded(op, a, b)
         kind, lanes = self.among(a, b)
@@ -534,7 +534,7 @@ class _Translator:
         return Num(kind, lanes, self.op(f"{'f' * (kind == 'f')}{_ARITHMETIC[op]} {_TYPES[kind, lanes]} {x}, {y}"))
 
     def folded(self, op: type, a: Any, b: Any) -> Any:
-        """Returns a op b of constants."""
+        """a op b, of constants."""
         if isinstance(a, tuple) or isinstance(b, tuple):
             if _Items not in (type(a), type(b)) and (type(a) is _List) == (type(b) is _List):
                 if op is ast.Add and isinstance(a, tuple) and isinstance(b, tuple):
@@ -551,7 +551,7 @@ class _Translator:
         return _FOLDED[op](a, b)
 
     def whole_division(self, op: type, x: str, y: str, by: Any) -> Num:
-        """Returns the quotient of integers, or the rest, rounded down; by zero it is zero."""
+        """The quotient of integers, or the rest, rounded down; by zero it is zero."""
         d = y if type(by) is int and by else self.op(f"select i1 {self.op(f'icmp eq i64 {y}, 0')}, i64 1, i64 {y}")
         q, r = self.op(f"sdiv i64 {x}, {d}"), self.op(f"srem i64 {x}, {d}")
         signs = self.op(f"icmp slt i64 {self.op(f'xor i64 {r}, {d}')}, 0")
@@ -565,7 +565,7 @@ class _Translator:
         return Num("i", 0, found)
 
     def rest(self, a: Any, b: Any) -> Any:
-        """Returns what is left of a float after a division, with the sign of the divisor."""
+        """What is left of a float after a division, with the sign of the divisor."""
         x, y = self.both("f", 0, a, b)
         r, by = Num("f", 0, self.op(f"frem double {x}, {y}")), Num("f", 0, y)
         signs = self.op(f"xor i1 {self.compared(ast.Lt, by, 0.0).ref}, {self.compared(ast.Lt, r, 0.0).ref}")
@@ -573,7 +573,7 @@ class _Translator:
         return self.chosen(self.compared(ast.Eq, r, 0.0), self.intrinsic("copysign", 0.0, by), found)
 
     def power(self, a: Any, b: Any) -> Any:
-        """Returns a to the power b: of a constant whole number by the products that Numba makes."""
+        """a to the power b: of a constant whole number by the products that Numba makes."""
         kind, lanes = self.among(a)
         if type(b) is int:
             if kind == "b" or (b < 0 and (kind == "i" or lanes)):
@@ -601,7 +601,7 @@ class _Translator:
         return self.of_floats("llvm.pow.f64", a, b)
 
     def of_floats(self, name: str, *values: Any) -> Num:
-        """Returns a function of floats, of one lane after the other."""
+        """A function of floats, of one lane after the other."""
         if lanes := self.among(*values)[1]:
             wide = [Num("f", lanes, self.as_kind(x, "f", lanes)) for x in values]
             return self.packed([self.of_floats(name, *(self.lane(x, i) for x in wide)).ref for i in range(lanes)])
@@ -610,7 +610,7 @@ class _Translator:
         return Num("f", 0, self.op(f"call double @{called}({', '.join(refs)})"))
 
     def intrinsic(self, name: str, *values: Any) -> Num:
-        """Returns one of LLVM's functions of floats or lanes."""
+        """One of LLVM's functions of floats or lanes."""
         _, lanes = self.among(*values)
         if not lanes:
             return self.of_floats(f"llvm.{name}.f64", *values)
@@ -620,7 +620,7 @@ class _Translator:
         return Num("f", lanes, self.op(f"call {kind} @{called}({given})"))
 
     def compared(self, op: type, a: Any, b: Any) -> Any:
-        """Returns the outcome of a comparison."""
+        """The outcome of a comparison."""
         if op in (ast.Is, ast.IsNot):
             asked = {type(a), type(b)}
             if not asked & {bool, type(None)} or (Num in asked and type(None) not in asked):
@@ -643,7 +643,7 @@ class _Translator:
         return Num("b", lanes, self.op(f"{how} {_TYPES[kind, lanes]} {x}, {y}"))
 
     def truth(self, value: Any) -> Any:
-        """Returns whether a value is true: a constant, or a number."""
+        """Whether a value is true: a constant, or a number."""
         if type(value) is Num:
             if value.kind == "b":
                 return value
@@ -671,7 +671,7 @@ class _Translator:
         return found
 
     def chosen(self, condition: Any, a: Any, b: Any) -> Any:
-        """Returns a where the condition holds, else b."""
+        """A where the condition holds, else b."""
         if type(condition) is not Num:
             condition = Num("b", 0, _constant(condition, "b"))
         kind, lanes = self.among(a, b)
@@ -685,11 +685,11 @@ class _Translator:
     # --- memory
 
     def at(self, base: str, index: Any, item: str = "double") -> str:
-        """Returns the address of an item."""
+        """The address of an item."""
         return self.op(f"getelementptr {item}, ptr {base}, i64 {self.as_kind(index, 'i')}")
 
     def from_start(self, index: Any, length: Any) -> Any:
-        """Returns the number of an item, where -1 is the last; users' functions may not reach beyond the ends."""
+        """The number of an item, where -1 is the last; users' functions may not reach beyond the ends."""
         if type(index) not in (int, Num) or (type(index) is Num and (index.kind != "i" or index.lanes)):
             raise Unsupported("an index")
         if type(index) is int:
@@ -703,7 +703,7 @@ class _Translator:
         return found
 
     def place_of(self, view: View, index: Any) -> str:
-        """Returns the address of an item of an array."""
+        """The address of an item of an array."""
         return self.at(view.ref, self.from_start(index, view.length), _SCALARS[view.item])
 
     def read(self, x: Any, k: Any) -> Any:
@@ -761,19 +761,19 @@ class _Translator:
             raise Unsupported(f"an item of {type(x)}")
 
     def sequence(self, x: Any) -> tuple[Any, ...]:
-        """Returns the items of a tuple, which may be a list."""
+        """The items of a tuple, which may be a list."""
         if not isinstance(x, tuple):
             raise Unsupported("a loop, or a call, over something else than a tuple")
         return x
 
     def item(self, x: Any, k: Any) -> Any:
-        """Returns an item that is there."""
+        """An item that is there."""
         if type(x) is View:
             return Num(x.item, 0, self.op(f"load {_SCALARS[x.item]}, ptr {self.at(x.ref, k, _SCALARS[x.item])}"))
         return self.indexed(x, k)
 
     def indexed(self, items: tuple[Any, ...], k: Any) -> Any:
-        """Returns the item of a tuple at a place that is known when the program runs."""
+        """The item of a tuple at a place that is known when the program runs."""
         shape = _shape(items[0])
         for x in items[1:]:
             shape = _joined(shape, _shape(x))
@@ -807,14 +807,14 @@ class _Translator:
         return Num("f", len(refs), vector)
 
     def lane(self, x: Any, i: Any) -> Num:
-        """Returns the float in lane i."""
+        """The float in lane i."""
         if type(x) is not Num or not x.lanes:
             return Num("f", 0, self.as_kind(x, "f"))
         index = f"i32 {i}" if type(i) is int else f"i64 {self.as_kind(i, 'i')}"
         return Num("f", 0, self.op(f"extractelement {_TYPES['f', x.lanes]} {x.ref}, {index}"))
 
     def shuffled(self, x: Num, y: Num, places: Sequence[int]) -> Num:
-        """Returns these lanes of x and, counted after them, of y."""
+        """These lanes of x and, counted after them, of y."""
         if not (type(x) is type(y) is Num and x.lanes == y.lanes and x.lanes):
             raise Unsupported("lanes")
         kind, mask = _TYPES["f", x.lanes], ", ".join(f"i32 {i}" for i in places)
@@ -837,7 +837,7 @@ class _Translator:
     # --- expressions
 
     def value(self, node: Any, frame: _Frame) -> Any:
-        """Returns the value of an expression."""
+        """The value of an expression."""
         made = _EXPRESSIONS.get(type(node))
         try:
             if made is None:
@@ -861,7 +861,7 @@ class _Translator:
 
     @staticmethod
     def found(value: Any, usual: bool) -> Any:
-        """Returns what a name outside of a function stands for; `usual`: of one that calls others by usual names."""
+        """What a name outside of a function stands for; `usual`: of one that calls others by usual names."""
         value = plain(value)
         if usual:
             value = replaced(value)
@@ -907,7 +907,7 @@ class _Translator:
         return tuple(found)
 
     def comprehended(self, node: Any, frame: _Frame) -> _List:
-        """Returns the list of an expression for each item of a tuple, or for each number of a constant range."""
+        """The list of an expression for each item of a tuple, or for each number of a constant range."""
         (over, *others), source, found = node.generators, node.generators[0].iter, []
         if others or over.ifs:
             raise Unsupported("more than one for")
@@ -954,18 +954,18 @@ class _Translator:
         return next(outcomes()) if len(node.ops) == 1 else self.until(False, outcomes(), len(node.ops))
 
     def condition(self, node: Any, frame: _Frame) -> Any:
-        """Returns whether an expression is true."""
+        """Whether an expression is true."""
         if isinstance(node, ast.BoolOp):
             return self.decided(node, frame, asked=True)
         return self.truth(self.value(node, frame))
 
     def decided(self, node: Any, frame: _Frame, *, asked: bool = False) -> Any:
-        """Returns the outcome of `and` or `or`: a truth value, also of other values if that is all that is `asked`."""
+        """The outcome of `and` or `or`: a truth value, also of other values if that is all that is `asked`."""
         outcomes = (self.condition(x, frame) if asked else self.value(x, frame) for x in node.values)
         return self.until(isinstance(node.op, ast.Or), outcomes, len(node.values))
 
     def until(self, stops: bool, outcomes: Iterator[Any], count: int) -> Any:
-        """Returns the first of truth values that `stops`, else the last; those after it are not computed."""
+        """The first of truth values that `stops`, else the last; those after it are not computed."""
         edges, end = list[Any](), self.label()
         for k, c in enumerate(outcomes):
             if type(c) is Num and c.lanes:
@@ -1005,7 +1005,7 @@ class _Translator:
         return self.called(f, args, named)
 
     def called(self, f: Any, args: tuple[Any, ...], named: dict[str, Any] | None = None) -> Any:
-        """Returns what a function returns."""
+        """What a function returns."""
         if is_primitive(f) or not isinstance(f, types.FunctionType):
             if is_record(f):
                 return f(*args, **(named or {}))
@@ -1020,7 +1020,7 @@ class _Translator:
         return self.plainly(f, args, named)
 
     def users(self, f: types.FunctionType, args: tuple[Any, ...], named: dict[str, Any]) -> Any:
-        """Returns what a user's function returns, which Numba compiles if it cannot be translated."""
+        """What a user's function returns, which Numba compiles if it cannot be translated."""
         lines, around = self.lines, (self.handler, self.checked, self.dead)
         ends = tuple(map(len, (lines, self.rooms, self.open)))
         try:
@@ -1043,7 +1043,7 @@ class _Translator:
                 raise FromNumba(told) from told
 
     def by_numba(self, f: types.FunctionType, args: tuple[Any, ...], shapes: tuple[Any, ...]) -> Any:
-        """Returns what a function that Numba compiles returns."""
+        """What a function that Numba compiles returns."""
         if (f, shapes) not in self.known_doors:
             from polhode.compiler.numba_door import door
 
@@ -1392,12 +1392,12 @@ class _Translator:
     # --- programs
 
     def function_text(self, head: str) -> str:
-        """Returns a function with its statements."""
+        """A function with its statements."""
         body = [line for item in self.lines for line in ([item] if isinstance(item, str) else item)]
         return "\n".join([f"{head} {{", "entry:", *self.rooms, "br label %begin", "begin:", *body, "}"])
 
     def program(self, f: types.FunctionType, symbol: str, signature: str) -> Translated:
-        """Returns a program, or a function that is compiled apart from one."""
+        """A program, or a function that is compiled apart from one."""
         leaf, lanes = hasattr(f, "__leaf__"), lanes_in(signature)
         kinds = [_TYPES["f", lanes] if k.isupper() else {"d": "double", "i": "i64"}.get(k, "ptr") for k in signature]
         args: list[Any] = []
@@ -1509,7 +1509,7 @@ def _finite(t: _Translator, x: Any) -> Any:
 
 
 def _words(x: Num) -> tuple[str, str, Callable[[int], str]]:
-    """Returns the types of floats and of integers in their place, and a function that makes constants of these."""
+    """The types of floats and of integers in their place, and a function that makes constants of these."""
     return _TYPES["f", x.lanes], _TYPES["i", x.lanes], lambda n: _constant(n, "i", x.lanes)
 
 
@@ -1565,7 +1565,7 @@ def _matrix(t: _Translator, x: Any, n: Any, k: Any) -> Matrix:
 
 
 def _function_at(t: _Translator, base: str, k: int) -> str:
-    """Returns the address of a function that two numbers hold."""
+    """The address of a function that two numbers hold."""
     words = [t.op(f"fptoui double {t.op(f'load double, ptr {t.at(base, i)}')} to i64") for i in (k, k + 1)]
     high = t.op(f"shl i64 {words[0]}, {callback_torques.HALF_BITS}")
     return t.op(f"inttoptr i64 {t.op(f'or i64 {high}, {words[1]}')} to ptr")
@@ -1640,7 +1640,7 @@ def _rows_of(t: _Translator, x: Any, k: Any, n: Any) -> Rows:
 
 
 def _real(t: _Translator, x: Any, where: str) -> Any:
-    """Returns a number that a torque has returned as a float."""
+    """A number that a torque has returned as a float."""
     kind = x.said if type(x) is Odd else ""
     if (type(x) is Num and x.kind != "b") or type(x) in (int, float):
         return _float(t, x)
@@ -1796,7 +1796,7 @@ def _parts_of(body: Any) -> int:
 
 @lru_cache(maxsize=1)
 def _known() -> dict[Any, Callable[..., Any]]:
-    """Returns what stands for functions of Python, and for primitives."""
+    """What stands for functions of Python, and for primitives."""
     known: dict[Any, Callable[..., Any]] = {
         float: _float, int: _int, abs: _abs, len: _length, bool: lambda t, x: t.truth(x),
         min: lambda t, *x: t.extreme("lt", *x), max: lambda t, *x: t.extreme("gt", *x),

@@ -114,7 +114,7 @@ class Event:
         return sum(1 for _ in needed) == STATE_ARGUMENTS
 
     def seen(self, q: Any, w: Any, z: Any) -> tuple[Any, ...]:
-        """Returns what the function is called with after the time."""
+        """What the function is called with after the time."""
         return (q, w, z) if self.takes_state else (q, w)
 
     def value(self, t: float, *state: tuple[float, ...]) -> float:
@@ -133,7 +133,7 @@ class Event:
 
 
 def listed(events: Any) -> tuple[Event, ...]:
-    """Returns the argument `events` as a tuple: it may be one event or several, functions or Events."""
+    """The argument `events` as a tuple: it may be one event or several, functions or Events."""
     if events is None:
         return ()
     several = events if isinstance(events, Sequence) else (events,)
@@ -164,7 +164,7 @@ class Evaluator:
             raise ValueError(f"the event {self.event.name} is a function of (t, q, w, z), but the torque carries no z")
 
     def values(self, looks: "Looks", body: Any) -> EventValues:
-        """Returns the values at states given by rows; with arrays in one call, if the function can take them."""
+        """The values at states given by rows; with arrays in one call, if the function can take them."""
         t, w, z = looks.t, body.rate(looks.m, looks.t), looks.z
         q = looks.q / np.sqrt(np.einsum("ij,ij->i", looks.q, looks.q))[:, None]
         if self.takes_arrays and t.size >= TOGETHER:
@@ -182,7 +182,7 @@ class Evaluator:
         return EventValues(g)
 
     def _together(self, t: Floats, q: Floats, w: Floats, z: Floats) -> Floats | None:
-        """Returns the values of a call with arrays; None if they are not what single calls return."""
+        """The values of a call with arrays; None if they are not what single calls return."""
         some = [0, t.size // 3, (2 * t.size) // 3, t.size - 1]
         try:
             with np.errstate(all="ignore"):
@@ -204,13 +204,13 @@ class Evaluator:
         return g if bool(close.all()) and not np.isnan(g).any() else None
 
     def value(self, row: "EventRow", body: Any) -> float:
-        """Returns the value at one state."""
+        """The value at one state."""
         unit = row.q / math.sqrt(float(row.q @ row.q))
         state = self.event.seen(unit, body.rate(row.m, row.t), row.z)
         return self.event.value(row.t, *(tuple(x.tolist()) for x in state))
 
     def noise(self, row: "EventRow", body: Any, g: Floats) -> float:
-        """Returns what changes of the last digits of time and state, or of values like these, do to a function."""
+        """What changes of the last digits of time and state, or of values like these, do to a function."""
         eps, event = 2.0**-52, self.event
         q, w = row.q / math.sqrt(float(row.q @ row.q)), body.rate(row.m, row.t)
         size = math.sqrt(float(w @ w))
@@ -241,7 +241,7 @@ class Curves(NamedTuple):
 
 
 def curves(t: Floats, g: Floats) -> Curves:
-    """Returns the cubics between five looks or more, whose times increase."""
+    """The cubics between five looks or more, whose times increase."""
     n = t.size
     d1 = np.diff(g) / np.diff(t)
     d2 = np.diff(d1) / (t[2:] - t[:-2])
@@ -283,7 +283,7 @@ def doubtful(ga: Floats, c1: Floats, c2: Floats, gb: Floats, margin: Any) -> Any
 
 
 def _least(c0: Floats, c1: Floats, c2: Floats, c3: Floats) -> Floats:
-    """Returns the least value of cubics inside their intervals, where they are flat; infinity where they are not."""
+    """The least value of cubics inside their intervals, where they are flat; infinity where they are not."""
     a, b, c = (c1 - c0) - 2.0 * (c2 - c1) + (c3 - c2), (c2 - c1) - (c1 - c0), c1 - c0
     root = np.sqrt(np.maximum(b * b - a * c, 0.0))
     big = -(b + np.copysign(root, b))  # the zeros of a u^2 + 2 b u + c are big / a and c / big
@@ -335,25 +335,25 @@ class Looks(NamedTuple):
     z: Floats
 
     def part(self, which: Any) -> "Looks":
-        """Returns some of the looks."""
+        """Some of the looks."""
         return Looks(*(x[which] for x in self))
 
     def and_then(self, t: float, q: Floats, m: Floats, z: Floats, sign: float) -> "Looks":
-        """Returns the looks with one more, if it lies behind the last of them."""
+        """The looks with one more, if it lies behind the last of them."""
         if self.t.size and sign * t <= sign * self.t[-1]:
             return self
         return Looks(np.append(self.t, t), *(np.vstack([x, y]) for x, y in zip(self[1:], (q, m, z), strict=True)))
 
     def row(self, k: int) -> EventRow:
-        """Returns one of the looks."""
+        """One of the looks."""
         return EventRow(float(self.t[k]), self.q[k], self.m[k], self.z[k])
 
     def with_later(self, more: Sequence[Any]) -> "Looks":
-        """Returns these and more looks, which follow them."""
+        """These and more looks, which follow them."""
         return Looks(*(np.concatenate(x) for x in zip(self, more, strict=True)))
 
     def joined(self, more: "Looks", sign: float) -> tuple["Looks", Any]:
-        """Returns these and more looks in the order of the run, and where each of them was in both together."""
+        """These and more looks in the order of the run, and where each of them was in both together."""
         order = np.argsort(sign * np.concatenate([self.t, more.t]), kind="stable")
         return self.with_later(more).part(order), order
 
@@ -476,7 +476,7 @@ class Watch:
             looks, _ = looks.joined(self._states(looks, np.concatenate(times), between), self.sign)
 
     def _parts(self, looks: Looks) -> Any:
-        """Returns the number of parts into which each interval between two looks is to be cut, by the turn in it."""
+        """The number of parts into which each interval between two looks is to be cut, by the turn in it."""
         dt = np.abs(np.diff(looks.t))
         w = self.body.rate(looks.m, looks.t)
         rate = np.sqrt(np.einsum("ij,ij->i", w, w))
@@ -486,14 +486,14 @@ class Watch:
         return self._parts_of(looks.t, angle)
 
     def _parts_of(self, t: Floats, angle: Floats) -> Any:
-        """Returns the number of parts for intervals in which bodies turn by these angles."""
+        """The number of parts for intervals in which bodies turn by these angles."""
         parts = np.maximum(np.ceil(angle / FINEST_TURN_RADIANS * (1.0 - ALMOST)), 1.0)
         parts[np.abs(np.diff(t)) <= 16 * np.spacing(np.abs(t[1:]))] = 1.0  # times that can hardly be told apart
         parts[~(parts <= MOST_PARTS)] = MOST_PARTS + 1  # also where a motion that blows up is no number any more
         return parts.astype(np.int64)
 
     def _states(self, base: Looks, times: Floats, between: Between) -> Looks:
-        """Returns the states at times in the order of the run, each by a step aside from the look before it."""
+        """The states at times in the order of the run, each by a step aside from the look before it."""
         places = np.searchsorted(self.sign * base.t, self.sign * times, side="right") - 1
         groups = np.split(np.arange(times.size), np.flatnonzero(np.diff(places)) + 1)
         found = [between(*base.row(int(places[group[0]])), times[group]) for group in groups]
@@ -502,7 +502,7 @@ class Watch:
     # --- the zeros of one function
 
     def _zeros(self, which: int, first: Looks, looks: Looks, g: Floats, between: Between) -> list[Hit]:
-        """Returns the zeros of a function from the last look to the last one here."""
+        """The zeros of a function from the last look to the last one here."""
         before_t, before_g = self.seen[which]
         values = np.append(before_g[-1], g)
         whole, g = self._followed(which, before_t[:-1], before_g[:-1], first.with_later(looks), values, between)
@@ -516,7 +516,7 @@ class Watch:
     def _followed(
         self, which: int, before_t: Floats, before_g: Floats, looks: Looks, g: Floats, between: Between
     ) -> tuple[Looks, Floats]:
-        """Returns the looks and the values of a function, with others where its curve asks for them."""
+        """The looks and the values of a function, with others where its curve asks for them."""
         base, done = looks, np.zeros(g.size - 1, dtype=bool)
         halvings = np.zeros(g.size - 1, dtype=np.int64)
         most, noise = MOST_MORE_LOOKS * max(g.size, FIRST_LOOKS), -1.0
@@ -596,7 +596,7 @@ class Watch:
     def _minimum(
         self, which: int, looks: Looks, g: Floats, low: int, high: int, between: Between
     ) -> tuple[EventRow, float]:
-        """Returns where a function is nearest to zero between two looks, and its value there; zero within round-off.
+        """Where a function is nearest to zero between two looks, and its value there; zero within round-off.
 
         If it has changed its sign on the way, a place where it has is returned.
         """
@@ -629,7 +629,7 @@ class Watch:
         return EventRow(t, q[0], m[0], z[0])
 
     def _located(self, which: int, a: EventRow, b: EventRow, ga: float, gb: float, between: Between) -> EventRow:
-        """Returns the state at the zero between two rows, found by steps aside from the first."""
+        """The state at the zero between two rows, found by steps aside from the first."""
         if gb == 0.0:
             return b
         from scipy.optimize import brentq

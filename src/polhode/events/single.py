@@ -41,7 +41,7 @@ BLOCK = 1 << 14
 
 
 def looks_in(grid: Floats, finer: int, first: int) -> Floats:
-    """Returns the times of looks: the points of a grid, `finer` - 1 others in each step, and now and then a probe.
+    """The times of looks: the points of a grid, `finer` - 1 others in each step, and now and then a probe.
 
     `first` is the number of intervals between looks before, by which the places of probes are chosen.
     """
@@ -103,14 +103,14 @@ def as_before(old: Sequence[Solution], new: Sequence[Solution | Event]) -> bool:
 
 
 def going_on(solution: Solution, events: tuple[Event, ...]) -> Earlier:
-    """Returns what is known where a solution goes on: what has happened there is not to happen again."""
+    """What is known where a solution goes on: what has happened there is not to happen again."""
     if not as_before(solution.events, events):
         return Earlier()
     return Earlier([k for k, e in enumerate(solution.events) if e.t.size and e.t[-1] == solution.t_last])
 
 
 def anew(solution: Solution, events: tuple[Event, ...]) -> Earlier:
-    """Returns what is known where a solution is made anew and goes on: where it was not stopped it is not stopped now.
+    """What is known where a solution is made anew and goes on: where it was not stopped it is not stopped now.
 
     Events that were not watched before are watched from its end on.
     """
@@ -120,7 +120,7 @@ def anew(solution: Solution, events: tuple[Event, ...]) -> Earlier:
 
 
 def joined(whole: Solution, old: Sequence[Solution], new: Sequence[Solution]) -> tuple[Solution, ...]:
-    """Returns the events of two stretches of one motion; an event that was watched in both becomes one."""
+    """The events of two stretches of one motion; an event that was watched in both becomes one."""
     parts = list(zip(old, new, strict=True)) if as_before(old, new) else [(e,) for e in (*old, *new)]
 
     def one(part: Sequence[Solution]) -> Solution:
@@ -152,12 +152,12 @@ class _WatchedRun:
         self.watch = Watch(events, evaluators, problem.body, start, self.sign, earlier)
 
     def _rate(self) -> float:
-        """Returns the rate at the last look."""
+        """The rate at the last look."""
         w = self.problem.body.rate(self.watch.last.m, self.watch.last.t)
         return math.sqrt(float(w @ w))
 
     def _wanted(self, stretch: RunStretch, total: int) -> Floats:
-        """Returns the output times in a stretch of a run of so many steps."""
+        """The output times in a stretch of a run of so many steps."""
         listed, (t0, t1) = self.problem.times, stretch.ends
         if listed is not None:
             return listed[(self.sign * listed >= self.sign * t0) & (self.sign * listed <= self.sign * t1)]
@@ -216,7 +216,7 @@ class _WatchedRun:
         return whole
 
     def _between(self, t: float, q: Floats, m: Floats, z: Floats, times: Floats) -> tuple[Floats, Floats, Floats]:
-        """Returns states at times behind a look, by steps aside."""
+        """States at times behind a look, by steps aside."""
         if self.reach is None:
             self.reach = Reach(self.problem, self.plan, self.on_compile)
         return self.reach.states(t, q, m, z, times)
@@ -226,7 +226,7 @@ class _WatchedRun:
         warn_of_unresolved([(self.events[k].name, t) for k, t in self.watch.unresolved.items()])
 
     def _stopped(self, whole: Solution, stop: Hit, t0: float, made: int) -> Solution:
-        """Returns the solution up to a terminal event in its last stretch, which began at t0 and made some steps."""
+        """The solution up to a terminal event in its last stretch, which began at t0 and made some steps."""
         name, (when, q, m, z) = self.events[stop.which].name, stop.row
         stats = whole.stats
         if not self.plan.method.variable_steps:  # the stretch went on behind the event

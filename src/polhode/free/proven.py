@@ -68,7 +68,7 @@ class Enclosure:
     """The balls themselves, an array of python-flint's `arb`."""
 
     def text(self, digits: int = 25) -> Any:
-        """Returns each ball as text, the digits that are certain and the radius, in lists like those of the values."""
+        """Each ball as text, the digits that are certain and the radius, in lists like those of the values."""
         return np.vectorize(lambda ball: ball.str(digits), otypes=[object])(self.balls).tolist()
 
 
@@ -91,7 +91,7 @@ class ProvenState:
     """The precision that the proof took."""
 
     def error(self, state: FreeState) -> Any:
-        """Returns a bound on the error of another state at these times, with one number for each motion and time.
+        """A bound on the error of another state at these times, with one number for each motion and time.
 
         It is the greatest difference of a component: of the quaternion, up to its sign, and of the rate over the
         greatest component of `omega.value`.
@@ -124,7 +124,7 @@ def precision(bits: int) -> Iterator[None]:
 def proven_states(
     tensors: Sequence[Any], omegas: Floats, quaternions: Floats, t: Any, t0: float, shape: tuple[int, ...]
 ) -> ProvenState:
-    """Returns the states of motions that start at t0 with these tensors, rates and attitudes in user's axes."""
+    """The states of motions that start at t0 with these tensors, rates and attitudes in user's axes."""
     times, form = exact_times(t)
     elapsed = [x - Fraction(t0) for x in times]
     rows, bits = [], FIRST_BITS
@@ -143,7 +143,7 @@ def proven_states(
 
 
 def exact_times(t: Any) -> tuple[list[Fraction], tuple[int, ...]]:
-    """Returns times at their exact values, and the shape in which they were given."""
+    """Times at their exact values, and the shape in which they were given."""
     if isinstance(t, list | tuple | np.ndarray) and np.ndim(t) > 0:
         listed = np.asarray(t, dtype=object)
         return [_exact_time(x, f"t[{', '.join(map(str, i))}]") for i, x in np.ndenumerate(listed)], listed.shape
@@ -193,7 +193,7 @@ class ExactMotion:
         self._factors: list[tuple[Any, int]] = whole.charpoly().factor()[1]
 
     def proven(self, t: Fraction) -> tuple[list[Ball], int]:
-        """Returns the balls of the quaternion and of the rate after the time t, and the precision that they took."""
+        """The balls of the quaternion and of the rate after the time t, and the precision that they took."""
         more = max(0, self._fastest + t.numerator.bit_length() - t.denominator.bit_length())  # of the radians
         bits = FIRST_BITS + more
         while bits <= MOST_BITS + 2 * more:
@@ -211,7 +211,7 @@ class ExactMotion:
         )
 
     def enclosed(self, t: Ball) -> tuple[Vector, Vector]:
-        """Returns the quaternion and the rate after the time t, at the precision that is set."""
+        """The quaternion and the rate after the time t, at the precision that is set."""
         start = _unit([arb(x) for x in self._attitude])
         if self._steady:
             turn, rate = self._steadily(t)
@@ -304,7 +304,7 @@ class ExactMotion:
 
 
 def _eigenvector(tensor: list[Vector], moment: Ball) -> Vector:
-    """Returns the unit vector that spans the kernel of I - moment: a row of its adjugate, the longest one."""
+    """The unit vector that spans the kernel of I - moment: a row of its adjugate, the longest one."""
     rows = [[x - moment if i == j else x for j, x in enumerate(row)] for i, row in enumerate(tensor)]
     products = [_cross(rows[i], rows[(i + 1) % 3]) for i in range(3)]
     return _unit(max(products, key=lambda v: abs(arb(_dot(v, v)).mid())))
@@ -362,7 +362,7 @@ def _combined(coefficients: Sequence[Ball], vectors: Sequence[Vector]) -> Vector
 
 
 def _towards(axis: Vector, y: Vector) -> Vector:
-    """Returns the axis, or its opposite, so that y has a component along it that is not negative, or may be zero."""
+    """The axis, or its opposite, so that y has a component along it that is not negative, or may be zero."""
     return [-x for x in axis] if arb(_dot(axis, y)).mid() < 0 else axis
 
 
@@ -391,7 +391,7 @@ def _is_small(balls: Vector) -> bool:
 
 
 def _enclosure(balls: Any) -> Enclosure:
-    """Returns the floats nearest to balls, and bounds on their distances from all numbers in them."""
+    """The floats nearest to balls, and bounds on their distances from all numbers in them."""
     with precision(FIRST_BITS):
         value = np.vectorize(lambda x: 0.0 if x.contains(0) else float(x.mid()), otypes=[np.float64])(balls)
         return Enclosure(value, _distances(balls, value), balls)

@@ -115,7 +115,7 @@ def attempt_of(pair: Pair, seen_from: View) -> Callable[..., tuple[State, Any, A
     stages, begun, slope, ended = len(time), seen_from.begun, seen_from.slope, seen_from.ended
 
     def mixed(k: Any, row: int, zero: Any) -> State:
-        """Returns the sum of slopes with the weights of a row."""
+        """The sum of slopes with the weights of a row."""
         a0, a1, a2, a3, a4, a5, a6 = zero, zero, zero, zero, zero, zero, zero
         for e in range(first[row], first[row + 1]):
             w, j = weight[e], place[e]
@@ -214,7 +214,7 @@ def _start(body: Inertia, p: Params, t: float, s: State) -> tuple[float, ...]:
 
 
 def _again(body: Inertia, p: Params, t: float, s: State, memory: Any) -> tuple[float, ...]:
-    """Returns the memory with which steps begin anew beyond a jump of the torque; the greatest rate is that so far."""
+    """The memory with which steps begin anew beyond a jump of the torque; the greatest rate is that so far."""
     following = memory[1] if memory[1] > 0.0 else FIRST_TURN / sqrt(max(memory[2], 1e-300))
     return (0.0, following, memory[2], memory[3], 0.0, 0.0, 0.0)
 
@@ -225,7 +225,7 @@ def _again(body: Inertia, p: Params, t: float, s: State, memory: Any) -> tuple[f
 def packed_steps(
     scheme: Embedded, pull: Pull, load_values: Callable[[Any, int], Any], lanes: int, *, gyrostat: bool, changing: int
 ) -> Callable[..., int]:  # fmt: skip
-    """Returns the loop over bodies, with the arguments of `drive.loop_over_bodies`, for a body in each lane.
+    """The loop over bodies, with the arguments of `drive.loop_over_bodies`, for a body in each lane.
 
     Every lane has steps of its own. A body that ends, or has made its steps, leaves its lane to the next one; lanes
     that are left over repeat another body and write what it writes. A body that cannot go on gets the status ALONE:
@@ -354,7 +354,7 @@ NEVER = 1e300
 
 
 def _bits(mask: Any) -> int:
-    """Returns the lanes in which a mask holds, as bits."""
+    """The lanes in which a mask holds, as bits."""
     none = ~mask
     return 0 if all_of(none) else verdict(ALONE, none)
 
@@ -364,7 +364,7 @@ def _done(count: Any, listed: Any, k: int) -> float:
 
 
 def _due(count: Any, listed: Any, k: int) -> float:
-    """Returns the time of the next row of a body, since the start of the segment."""
+    """The time of the next row of a body, since the start of the segment."""
     j = count[COUNTERS * k + AT.next]
     return listed[j] if j < count[COUNTERS * k + AT.times] else NEVER
 

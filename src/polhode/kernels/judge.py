@@ -176,7 +176,7 @@ def first_stop(t0: float, t1: float, h: float, first: float) -> float:
 
 
 def on_grid(steps: int, parts: int, rows: int) -> int:
-    """Returns more steps, if then all listed times are ends of some, and steps aside to them would cost as much."""
+    """More steps, if then all listed times are ends of some, and steps aside to them would cost as much."""
     if parts == 0:
         return steps
     even = (steps + parts - 1) // parts * parts

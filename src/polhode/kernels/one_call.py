@@ -149,12 +149,12 @@ def both_states(a: State, b: State) -> State:
 
 
 def half(s: State, i: int) -> State:
-    """Returns the state in lane i."""
+    """The state in lane i."""
     return State(in_lane(s.q, i), in_lane(s.m, i))  # type: ignore[arg-type]
 
 
 def answerer(rules: Rules, pull: Pull, *, despun: bool) -> Callable[..., int]:
-    """Returns the function that answers, maybe for symmetric bodies in the frame that does not spin.
+    """The function that answers, maybe for symmetric bodies in the frame that does not spin.
 
     Its arguments: the array of the call; tables (`TABLES`); the number of parameters of the torque, that of listed
     times (0: there is output at steps), and that of the rows for which there is room.
@@ -340,7 +340,7 @@ def answerer(rules: Rules, pull: Pull, *, despun: bool) -> Callable[..., int]:
 
 
 def _larger(a: float, b: float) -> float:
-    """Returns the larger of two numbers, NaN if one is."""
+    """The larger of two numbers, NaN if one is."""
     return b if a == a and not b <= a else a
 
 
@@ -368,7 +368,7 @@ def _passed(
 
 
 def _round_down(constants: Any, x: float) -> float:
-    """Returns the largest number with the one digit 1 or 3 that is not above x; 0.0 if x is too small."""
+    """The largest number with the one digit 1 or 3 that is not above x; 0.0 if x is too small."""
     power = math.floor(math.log10(max(x, 1e-300)))
     if power < LEAST_POWER:
         return 0.0
@@ -378,7 +378,7 @@ def _round_down(constants: Any, x: float) -> float:
 
 
 def _nudged(s: State, body: Inertia, second: float) -> State:
-    """Returns the start of a companion, which differs in the last digits: `accuracy.estimate` says how and why."""
+    """The start of a companion, which differs in the last digits: `accuracy.estimate` says how and why."""
     i, m = body.inertia, s.m
     largest = max(i[0], i[1], i[2])
     moved = (
@@ -407,13 +407,13 @@ TABLES = POWERS + len(ROUND_NUMBERS)
 
 
 def _look(rules: Rules, pull: Pull, seen_from: View) -> Callable[..., tuple[bool, float, float, float]]:
-    """Returns the function that looks at the torque: `accuracy.character`, as far as it is needed."""
+    """The function that looks at the torque: `accuracy.character`, as far as it is needed."""
     r, begun, ask = rules, seen_from.begun, seen_from.asked
 
     def look(
         body: Inertia, pair: Inertia, p: Params, s: State, constants: Any, room: Any, t0: float, span: float, timed: int
     ) -> tuple[bool, float, float, float]:  # fmt: skip
-        """Returns whether the problem can be solved here, how fast the body turns or the torque makes it swing, the
+        """Whether the problem can be solved here, how fast the body turns or the torque makes it swing, the
         same in the frame of the steps, and 1.0 if that does not spin."""
         i, m = body.inertia, s.m
         w = times(m, body.inverse)

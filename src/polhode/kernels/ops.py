@@ -256,7 +256,7 @@ def exchanged(x: Any, k: int) -> Any:
 
 @primitive
 def joined(a: Any, b: Any) -> Any:
-    """Returns two halves as one. It exists compiled only."""
+    """Two halves as one. It exists compiled only."""
     raise NotImplementedError
 
 

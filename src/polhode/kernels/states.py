@@ -173,7 +173,7 @@ class CarriedSizes(NamedTuple):
 
 @cache
 def sizes_of(least: tuple[float, ...]) -> CarriedSizes:
-    """Returns these functions for carried numbers that count as zero below the sizes `least`, one for each.
+    """These functions for carried numbers that count as zero below the sizes `least`, one for each.
 
     Where the size is 0.0, none was given.
     """

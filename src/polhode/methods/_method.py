@@ -381,7 +381,7 @@ def split(*stages: tuple[Callable[..., Any], float]) -> Splitting:
 
 
 def compose(method: Method, fractions: Sequence[float], *, name: str, order: int, **card: Any) -> Method:
-    """Returns steps of a symmetric method, one after the other, as one step of higher order.
+    """Steps of a symmetric method, one after the other, as one step of higher order.
 
     The composition keeps all that the method keeps, except a generalised order, and reversibility if the row of
     fractions is not symmetric. The `card` gives its own `summary`, `about` and `cite`; model, options and other names

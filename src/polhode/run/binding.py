@@ -68,7 +68,7 @@ ANY_SCALES_WITH_ROTOR = ANY_SCALES[0]._replace(gyrostat=True)
 
 
 def scales_of(problem: Problem, plan: Plan, others: SpreadOfBodies = NO_OTHERS) -> Scales:
-    """Returns the sizes that a scheme is bound with, if it looks at them."""
+    """The sizes that a scheme is bound with, if it looks at them."""
     if plan.method.ignores_scales:
         scales = ANY_SCALES[_axis_of(problem, plan, others)]
         scales = ANY_SCALES_WITH_ROTOR if _is_gyrostat(problem, others) else scales
@@ -78,7 +78,7 @@ def scales_of(problem: Problem, plan: Plan, others: SpreadOfBodies = NO_OTHERS) 
 
 
 def full_scales(problem: Problem, plan: Plan, others: SpreadOfBodies = NO_OTHERS) -> Scales:
-    """Returns the sizes at the start of the problem, also for a run that goes on: the same program, the same bits."""
+    """The sizes at the start of the problem, also for a run that goes on: the same program, the same bits."""
     body, torque, method = problem.body, problem.torque, plan.method
     if others.reordered and method.ranks_axes:
         raise ValueError(
@@ -111,7 +111,7 @@ def _is_gyrostat(problem: Problem, others: SpreadOfBodies) -> bool:
 
 
 def _axis_of(problem: Problem, plan: Plan, others: SpreadOfBodies) -> int:
-    """Returns the axis of symmetry, if the method makes use of it and all bodies have it."""
+    """The axis of symmetry, if the method makes use of it and all bodies have it."""
     if problem.torque.state_names or others.many or _is_gyrostat(problem, others) or not plan.method.comoves:
         return 0
     return problem.body.symmetry_axis
@@ -201,7 +201,7 @@ def _located(torque: Locatable, tilted: bool, windowed: bool, native: bool, scal
 
 
 def _without_exceptions(kernel: UserTorque, carried: int) -> UserTorque:
-    """Returns a torque that is NaN where plain Python raises beyond a bend: a held branch may have no value there."""
+    """A torque that is NaN where plain Python raises beyond a bend: a held branch may have no value there."""
     nothing = (math.nan,) * 3
 
     def torque(t: float, q: Any, w: Any, p: Any, *state: Any) -> Any:
@@ -257,11 +257,11 @@ class Binding:
         return _padded(stepper, self.located.memory) if self.native else self.located
 
     def _bends(self) -> Locatable | None:
-        """Returns the torque in the form whose bends can be located, if the method makes use of it."""
+        """The torque in the form whose bends can be located, if the method makes use of it."""
         return self.problem.torque.located if self.plan.method.locates_bends else None
 
     def loop(self, on_compile: OnCompile) -> Callable[..., int]:
-        """Returns the compiled loop over steps; it is made when it is first wanted."""
+        """The compiled loop over steps; it is made when it is first wanted."""
         if self._loop is None:
             self._loop = self.program(self.driver, SIGNATURE, on_compile)
         return self._loop
@@ -317,6 +317,6 @@ class Binding:
 
 
 def triple(x: Any) -> Vec3:
-    """Returns the three numbers of an array."""
+    """The three numbers of an array."""
     a, b, c = x.tolist()
     return (a, b, c)

@@ -70,7 +70,7 @@ class Pieces:
         return Segment(float(self.t0[0]), float(self.t1[-1]), self.step, float(self.last[-1]), int(self.first[-1]))
 
     def those_of(self, times: Floats) -> NDArray[np.int64]:
-        """Returns the piece in which each time lies; where one ends and the next begins, it is the first of them."""
+        """The piece in which each time lies; where one ends and the next begins, it is the first of them."""
         sign = math.copysign(1.0, self.step)
         found = np.searchsorted(sign * self.t1, sign * times, side="left")
         return np.minimum(found, self.t1.size - 1)
@@ -81,12 +81,12 @@ class Pieces:
         return _located_together(self.t0[k], self.h[k], self.last[k], self.steps[k], times)
 
     def times(self, steps: Floats) -> Floats:
-        """Returns the times after these numbers of steps from the start."""
+        """The times after these numbers of steps from the start."""
         k = np.minimum(np.searchsorted(self.first[1:], steps, side="left"), self.t0.size - 1)
         return np.where(steps == self.first[k + 1], self.t1[k], (steps - self.first[k]) * self.h[k] + self.t0[k])
 
     def numbers(self, times: Floats | None, *, variable: bool) -> Floats:
-        """Returns the numbers of all pieces as the compiled loop reads them."""
+        """The numbers of all pieces as the compiled loop reads them."""
         flat = np.empty(HEADER + self.t0.size * WIDTH)  # filled where it lies: there may be a million pieces
         flat[0] = float(self.t0.size)
         numbers = flat[HEADER:].reshape(-1, WIDTH)
@@ -124,7 +124,7 @@ def has_pieces(problem: Problem, plan: Plan) -> bool:
 
 
 def stops_of(problem: Problem, t0: float, t1: float, *, at_knots: bool) -> Floats:
-    """Returns the breakpoints between two times, with the knots if these count, from the first to the last."""
+    """The breakpoints between two times, with the knots if these count, from the first to the last."""
     low, high = min(t0, t1), max(t0, t1)
 
     def inside(times: tuple[float, ...]) -> Floats:
@@ -135,7 +135,7 @@ def stops_of(problem: Problem, t0: float, t1: float, *, at_knots: bool) -> Float
 
 
 def pieces_of(problem: Problem, plan: Plan, t_begin: float | None = None) -> Pieces | None:
-    """Returns the pieces of a run whose torque has many breakpoints; None: it has few."""
+    """The pieces of a run whose torque has many breakpoints; None: it has few."""
     if not has_pieces(problem, plan):
         return None
     t0, t1 = problem.t_start if t_begin is None else t_begin, problem.t_end
@@ -146,7 +146,7 @@ def pieces_of(problem: Problem, plan: Plan, t_begin: float | None = None) -> Pie
 
 
 def between_stops(problem: Problem, *, at_knots: bool = False) -> tuple[float, float]:
-    """Returns the lengths of the shortest and the longest stretch of a span between breakpoints, or knots too."""
+    """The lengths of the shortest and the longest stretch of a span between breakpoints, or knots too."""
     low, high = sorted((problem.t_start, problem.t_end))
     lengths = np.diff([low, *stops_of(problem, low, high, at_knots=at_knots), high])
     return float(lengths.min()), float(lengths.max())
@@ -162,7 +162,7 @@ class Grid(NamedTuple):
 
 
 def grid_of(problem: Problem, plan: Plan, t_begin: float | None = None) -> Grid:
-    """Returns what decides the segments of a run, which may begin later than its problem does."""
+    """What decides the segments of a run, which may begin later than its problem does."""
     breaks = problem.breakpoints
     if plan.first_stop is not None:
         breaks = tuple(sorted({*breaks, plan.first_stop}))
@@ -171,7 +171,7 @@ def grid_of(problem: Problem, plan: Plan, t_begin: float | None = None) -> Grid:
 
 
 def segments_of(problem: Problem, plan: Plan, t_begin: float | None = None) -> list[Segment]:
-    """Returns the segments of a run, which may begin later than its problem does."""
+    """The segments of a run, which may begin later than its problem does."""
     return segments(*grid_of(problem, plan, t_begin))
 
 
@@ -185,7 +185,7 @@ def segments(t0: float, t1: float, h: float, breakpoints: tuple[float, ...]) -> 
 
 
 def one_segment(a: float, b: float, h: float) -> Segment:
-    """Returns the grid of a stretch without breakpoints; its last step may be shorter."""
+    """The grid of a stretch without breakpoints; its last step may be shorter."""
     check_steps(a, b, h)
     steps, last = grid(a, b, h)
     return Segment(a, b, h, last, steps)
@@ -198,7 +198,7 @@ def check_steps(a: float, b: float, h: float) -> None:
 
 
 def times_in(segment: Segment, times: Floats, *, first: bool) -> Floats:
-    """Returns the listed times that lie in a segment; its start belongs to it only if it is the first one."""
+    """The listed times that lie in a segment; its start belongs to it only if it is the first one."""
     sign = math.copysign(1.0, segment.h)
     after = bisect_left if first else bisect_right
     begin = after(times, sign * segment.t0, key=lambda t: sign * t)

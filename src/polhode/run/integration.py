@@ -82,7 +82,7 @@ class SimulationFailed(ArithmeticError, Generic[R]):
         self.solution = solution
 
     def __str__(self) -> str:
-        """Returns how the run ended, and where what was computed is."""
+        """How the run ended, and where what was computed is."""
         return f"{self.solution.message}; {KEPT}"
 
     def __reduce__(self) -> tuple[type["SimulationFailed[R]"], tuple[R]]:
@@ -91,7 +91,7 @@ class SimulationFailed(ArithmeticError, Generic[R]):
 
 
 def reason_of(failure: Exception) -> str:
-    """Returns why something failed, for a sentence about something else: the exception is not seen by the reader."""
+    """Why something failed, for a sentence about something else: the exception is not seen by the reader."""
     return failure.solution.message if isinstance(failure, SimulationFailed) else str(failure)
 
 
@@ -120,7 +120,7 @@ class SimulationInterrupted(KeyboardInterrupt, Generic[R]):
         self.solution = solution
 
     def __str__(self) -> str:
-        """Returns when the run was stopped, and where what was computed is."""
+        """When the run was stopped, and where what was computed is."""
         return f"{self.solution.message}; {KEPT}"
 
     def __reduce__(self) -> tuple[type["SimulationInterrupted[R]"], tuple[R]]:
@@ -136,7 +136,7 @@ class StepFailed(Exception):
         self.stopped, self.status = stopped, status
 
     def failure(self) -> SimulationFailed[Solution]:
-        """Returns the failure with its cause and with what was computed."""
+        """The failure with its cause and with what was computed."""
         return SimulationFailed(self.stopped.assembled(self.status))
 
     def __reduce__(self) -> tuple[type["StepFailed"], tuple[None, Status]]:
@@ -203,7 +203,7 @@ class Begin(NamedTuple):
 
 
 def as_kernels_see(body: Body, *, gyrostat: bool) -> Inertia:
-    """Returns the body as kernels take it: with a rotor, which may be zero, or without one."""
+    """The body as kernels take it: with a rotor, which may be zero, or without one."""
     a, b, c = triple(body.moments)
     rotor = triple(body.principal_rotor) if gyrostat or body.changes else None
     if body.changes:
@@ -213,7 +213,7 @@ def as_kernels_see(body: Body, *, gyrostat: bool) -> Inertia:
 
 
 def setting_of(body: Inertia, frame: Frame, segment: Segment, tuning: tuple[float, float]) -> Floats:
-    """Returns the fixed numbers of a segment and of the method, as the loop takes them."""
+    """The fixed numbers of a segment and of the method, as the loop takes them."""
     shared, handle = (*segment.window, *tuning), body.table[0] if isinstance(body, Changing) else 0.0
     setting = np.array([*body.inertia, *body.inverse, *frame.axes, *shared, *internal(body), handle])
     assert setting.size == SETTING
@@ -221,7 +221,7 @@ def setting_of(body: Inertia, frame: Frame, segment: Segment, tuning: tuple[floa
 
 
 def first_chunk(stepper: BoundStep) -> int:
-    """Returns the number of steps in the first chunk of a run whose progress is not shown."""
+    """The number of steps in the first chunk of a run whose progress is not shown."""
     each = stepper.evaluations_per_step
     return max(1, FIRST_EVALUATIONS // max(1, UNKNOWN_EVALUATIONS if each is None else each))
 
@@ -277,7 +277,7 @@ class Kind(NamedTuple):
         cls, problem: Problem, plan: Plan, binding: Binding, values: int, nudged: PerturbedStart | None = None,
         on_compile: OnCompile = None,
     ) -> Self:  # fmt: skip
-        """Returns the kind of the run of a problem whose torque has a number of parameters."""
+        """The kind of the run of a problem whose torque has a number of parameters."""
         listed = None if problem.times is None else problem.times.tobytes()
         inverses = None if nudged is None else triple(nudged.inverses)
         return cls(
@@ -326,7 +326,7 @@ class ReadyLoop:
     def solution(
         self, problem: Problem, plan: Plan, values: Floats, nudged: PerturbedStart | None = None
     ) -> Solution | None:
-        """Returns the run from the start of a problem; None if it has to be made in another way.
+        """The run from the start of a problem; None if it has to be made in another way.
 
         That is so if it takes long, and is to show its progress to Ctrl-C, or if it fails, and is to say why.
         `values` are the parameters of the torque. A companion begins from slightly different numbers.
@@ -373,7 +373,7 @@ class ReadyLoop:
         return assemble(problem, plan, stats, rows, end, Status.OK, self.message, kept)
 
     def _evaluations(self, count: NDArray[np.int64], counted: int) -> int:
-        """Returns the number of evaluations of the torque in a whole run; of some steppers they were counted."""
+        """The number of evaluations of the torque in a whole run; of some steppers they were counted."""
         each = self.stepper.evaluations_per_step
         if each is None:
             return counted
@@ -391,7 +391,7 @@ def ready_loop(
     problem: Problem, plan: Plan, binding: Binding, values: int, nudged: PerturbedStart | None = None,
     on_compile: OnCompile = None,
 ) -> ReadyLoop | None:  # fmt: skip
-    """Returns the runs of this kind, which may have been made for another start; None: there are none."""
+    """The runs of this kind, which may have been made for another start; None: there are none."""
     step, times = plan.step * plan.method.advance, problem.times
     rows = problem.span / (step * (problem.every or 1)) if times is None else times.size
     if rows > MOST_KEPT_ROWS or has_pieces(problem, plan):
@@ -457,14 +457,14 @@ class Integration:
         cls, ready: ReadyLoop, problem: Problem, plan: Plan, values: Floats, nudged: PerturbedStart | None,
         otherwise: Callable[[], "Integration"],
     ) -> "Integration":  # fmt: skip
-        """Returns a run that is made by one call of compiled code or two; where that is not enough, as `otherwise`."""
+        """A run that is made by one call of compiled code or two; where that is not enough, as `otherwise`."""
         run = object.__new__(cls)
         run.problem, run.plan, run.values, run.nudged, run.otherwise = problem, plan, values, nudged, otherwise
         run.ready, run.progress, run.seconds, run.short = ready, None, 0.0, 0.0
         return run
 
     def beside(self, problem: Problem, plan: Plan, nudged: PerturbedStart | None = None) -> "Integration":
-        """Returns another run of the same body under the same torque, which need not be tried again."""
+        """Another run of the same body under the same torque, which need not be tried again."""
         other, begin = copy(self), None
         if nudged is not None:
             begin = Begin(problem.t_start, nudged.quaternion, nudged.momentum, state=problem.state_start)
@@ -477,7 +477,7 @@ class Integration:
         return other
 
     def with_body(self, problem: Problem, values: Floats) -> "Integration":
-        """Returns a run of another body, for which this one stands, under a torque with other parameters."""
+        """A run of another body, for which this one stands, under a torque with other parameters."""
         other = copy(self)
         other.body = as_kernels_see(problem.body, gyrostat=is_gyrostat(self.body))
         other.frame, other.values = Frame.of(problem.body), np.array(values)
@@ -537,7 +537,7 @@ class Integration:
         return self.assembled(status)
 
     def compiled(self) -> Callable[..., int]:
-        """Returns the compiled loop, ready to run."""
+        """The compiled loop, ready to run."""
         return self.binding.loop(self.on_compile) if self.ready is None else self.ready.call
 
     def _run(self) -> Status:
@@ -619,7 +619,7 @@ class Integration:
         return Params(read_only(self.values), self.frame.axes, window, self.plan.method.tuning)
 
     def _given_to_torque(self, t: float, s: State) -> tuple[Quat, Vec3, Any, tuple[float, ...]]:
-        """Returns what a torque is given besides the time: attitude, rate, both in the user's axes, p and z."""
+        """What a torque is given besides the time: attitude, rate, both in the user's axes, p and z."""
         q, w = self.frame.seen_by_torque(s, rate_of(body_at(self.body, self._params(), t), s.m))
         return q, w, read_only(self.values), tuple(self._carried().tolist())
 
@@ -671,7 +671,7 @@ class Integration:
         self.is_limited = is_stiff(decay, rate, rest) and are_limited(length / made, decay, stable)
 
     def decay_here(self, span: float) -> tuple[float, float]:
-        """Returns the fastest decay at the last state, over a span from there, and the rate."""
+        """The fastest decay at the last state, over a span from there, and the rate."""
         problem = self.problem
         q, m = self.frame.outward_one(self.arrays.state)
         w = problem.body.rate(m, self._time())
@@ -703,7 +703,7 @@ class Integration:
                 warnings.warn(self._about_lengths(), ShortSteps, stacklevel=levels_of_polhode())
 
     def _until_look(self, chunk: int) -> int:
-        """Returns the number of steps in the next chunk: where a run gets stuck must not depend on the clock."""
+        """The number of steps in the next chunk: where a run gets stuck must not depend on the clock."""
         rest = self.paced[0] + step_warnings.PACE_STEPS - self.done
         return min(chunk, rest) if self.plan.method.adaptive else chunk
 
@@ -720,13 +720,13 @@ class Integration:
         return about_short_steps(self.problem, self.plan, self.short, stiff=self.is_limited)
 
     def setting(self, segment: Segment) -> Floats:
-        """Returns the fixed numbers of a segment, as the loop takes them."""
+        """The fixed numbers of a segment, as the loop takes them."""
         return setting_of(self.body, self.frame, segment, self.plan.method.tuning)
 
     # --- the result
 
     def assembled(self, status: Status) -> Solution:
-        """Returns everything computed so far."""
+        """Everything computed so far."""
         done, arrays, plan = self.done, self.arrays, self.plan
         t_last = self._time()
         t, states = self.steps.output(arrays, done, self.problem.t_end, ended=status == Status.OK)
@@ -755,22 +755,22 @@ class Integration:
         return starts * self.stepper.evaluations_at_start + each * steps + int(count[AT.others])
 
     def _counted(self) -> int:
-        """Returns the number of evaluations that a counting stepper keeps in its memory."""
+        """The number of evaluations that a counting stepper keeps in its memory."""
         if self.stepper.evaluations_per_step is not None:
             return 0
         return int(self.arrays.carried[-1]) + int(self.arrays.count[AT.counted])
 
     def _time(self) -> float:
-        """Returns the time that was reached."""
+        """The time that was reached."""
         return self.steps.time(self.segment, self.arrays, self.before)
 
     def message(self, status: Status, t: float, done: int) -> str:
-        """Returns how the run ended, in a sentence."""
+        """How the run ended, in a sentence."""
         message = self._sentence(status, t, done)
         return f"{message}; {self._about_lengths()}" if self.short else message
 
     def _nothing_done(self, problem: BaseException) -> Solution | None:
-        """Returns the solution of a run that could not begin because of a callback: the state at its start."""
+        """The solution of a run that could not begin because of a callback: the state at its start."""
         if not is_from_callback(problem):
             return None
         q, m = self.frame.outward_one(self.arrays.state)
@@ -803,7 +803,7 @@ class Integration:
         )
 
     def _seen(self, t: float) -> str | None:
-        """Returns what the torque was doing in the step that failed, if it changes the momentum within that time."""
+        """What the torque was doing in the step that failed, if it changes the momentum within that time."""
         s = self._state()
         q, w, p, z = self._given_to_torque(t, s)
         steps = self.plan.step if not self.plan.method.variable_steps else 1e-3 * (t - self.t_begin)
@@ -813,7 +813,7 @@ class Integration:
         return what_torque_does(self.problem.torque, p, t, q, w, z, math.hypot(*s.m), abs(steps), remedy)
 
     def _remedy(self, usual: str) -> str:
-        """Returns what to try, unless products of the numbers given leave the range of floats whatever the step."""
+        """What to try, unless products of the numbers given leave the range of floats whatever the step."""
         moments, momentum = self.problem.body.moments, float(np.abs(self.problem.momentum_start).max())
         if not 1.0 / HARMLESS < float(moments.min()) <= float(moments.max()) < HARMLESS:
             power = round(math.log10(moments.max()))
@@ -831,7 +831,7 @@ class Integration:
         return f"take a shorter step: it turns the body by {turn:.2g} rad; {good_steps(rate)} suit its rate"
 
     def _fault(self, t: float) -> Fault | None:
-        """Returns what the torque did wrong in the step that failed, if it did."""
+        """What the torque did wrong in the step that failed, if it did."""
         if (wrong := self._fault_of_sample(t)) is not None:
             return wrong
         lengths = self.steps.lengths_from_here(self.segment, self.arrays)
@@ -841,7 +841,7 @@ class Integration:
         )  # fmt: skip
 
     def _fault_of_sample(self, t: float) -> Fault | None:
-        """Returns what a law returned in a sample that is due here, if these are not all finite numbers."""
+        """What a law returned in a sample that is due here, if these are not all finite numbers."""
         kernel = self.problem.torque.sample_kernel
         if kernel is None:
             return None
@@ -858,7 +858,7 @@ class Integration:
         return form_of(len(self.problem.torque.state_names)).load(self.arrays.state.tolist(), 0)
 
     def _carried(self) -> Floats:
-        """Returns the numbers that the torque carries, as they are now."""
+        """The numbers that the torque carries, as they are now."""
         return self.arrays.state[STATE : STATE + len(self.problem.torque.state_names)].copy()
 
     def _try_torque(self) -> float:

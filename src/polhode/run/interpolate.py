@@ -48,7 +48,7 @@ class Reach:
             self.setting[10:12] = -math.inf, math.inf  # without jumps there is no window to be kept to
 
     def states(self, t0: float, q: Floats, m: Floats, z: Floats, times: Floats) -> tuple[Floats, Floats, Floats]:
-        """Returns quaternions, momenta and carried numbers at times that lie beyond t0 and follow each other."""
+        """Quaternions, momenta and carried numbers at times that lie beyond t0 and follow each other."""
         run, method = self.run, self.plan.method
         if self.setting is not None and (quick := self._aside(self.setting, t0, q, m, z, times)) is not None:
             return quick
@@ -90,7 +90,7 @@ class Reach:
 
 
 def states_of(motion: FreeMotion, problem: Problem, t: Floats) -> tuple[Floats, Floats]:
-    """Returns states of a free body at times in the order of the run; the sign of a quaternion is that before it."""
+    """States of a free body at times in the order of the run; the sign of a quaternion is that before it."""
     state = motion.at_checked(t)
     q, m = state.quaternion, state.momentum
     at_start = t == problem.t_start
@@ -101,7 +101,7 @@ def states_of(motion: FreeMotion, problem: Problem, t: Floats) -> tuple[Floats, 
 
 
 def _closed_form(solution: Solution) -> FreeMotion | None:
-    """Returns the exact motion behind a solution; None if its rows were made by steps."""
+    """The exact motion behind a solution; None if its rows were made by steps."""
     problem = solution.problem
     if problem.torque.depends is not Depends.NOTHING or solution.error_estimate is None or problem.omega_given is None:
         return None
@@ -113,7 +113,7 @@ def _closed_form(solution: Solution) -> FreeMotion | None:
 
 
 def at(solution: Solution, t: Any) -> Solution:
-    """Returns the solution with rows at other times."""
+    """The solution with rows at other times."""
     problem = solution.problem
     if solution.torque_changed:
         raise ValueError("the torque was changed on the way: ask each part for its times before they are joined")

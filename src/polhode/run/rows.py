@@ -36,7 +36,7 @@ class Buffers:
 
 
 def room(rows: int, width: int, *, bodies: int | None = None) -> Floats:
-    """Returns an array for rows of output, of one body or of many; a MemoryError says how to ask for fewer."""
+    """An array for rows of output, of one body or of many; a MemoryError says how to ask for fewer."""
     check_room(rows, width, bodies)
     try:
         return np.empty((rows, width) if bodies is None else (bodies, rows, width))
@@ -60,7 +60,7 @@ def _too_large(rows: int, width: int, bodies: int | None) -> str:
 
 @cache
 def physical_memory() -> float:
-    """Returns the bytes of memory of this machine; infinity where the system does not tell."""
+    """The bytes of memory of this machine; infinity where the system does not tell."""
     try:
         return float(os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE"))
     except (AttributeError, ValueError, OSError):
@@ -73,7 +73,7 @@ variable_driver_of = lru_cache(maxsize=128)(variable_driver)
 
 @lru_cache(maxsize=128)
 def pieces_driver_of(stepper: BoundStep, *, variable: bool) -> Callable[..., int]:
-    """Returns the loop over pieces around that over steps."""
+    """The loop over pieces around that over steps."""
     return over_pieces(stepper, (variable_driver_of if variable else driver_of)(stepper), variable=variable)
 
 
@@ -93,17 +93,17 @@ class GridSteps:
         self.plan = None if pieces is None else PiecePlan(pieces, times, variable=self.variable)
 
     def driver(self, stepper: BoundStep) -> Callable[..., int]:
-        """Returns the loop to be compiled."""
+        """The loop to be compiled."""
         if self.pieces is not None:
             return pieces_driver_of(stepper, variable=self.variable)
         return (variable_driver_of if self.variable else driver_of)(stepper)
 
     def here(self, segment: Segment, arrays: Buffers) -> Segment:
-        """Returns the piece of the segment that a run has come to."""
+        """The piece of the segment that a run has come to."""
         return segment if self.pieces is None else self.pieces[int(arrays.count[AT.piece])]
 
     def restarts(self, arrays: Buffers) -> int:
-        """Returns how often the method was started again inside of the segment, beyond breakpoints."""
+        """How often the method was started again inside of the segment, beyond breakpoints."""
         count = arrays.count  # the last start may only be due
         piece = int(count[AT.piece])
         return piece - int(piece > 0 and count[AT.done] == count[AT.before])
@@ -114,7 +114,7 @@ class GridSteps:
         count[AT.every], count[AT.due] = every, 0 if first else every - before % every
 
     def _listed(self, segment: Segment) -> Floats:
-        """Returns the output times in a segment."""
+        """The output times in a segment."""
         assert self.times is not None
         if len(self.segments) == 1:
             return self.times
@@ -173,7 +173,7 @@ class FixedSteps(GridSteps):
         return index, offset
 
     def end(self, segment: Segment) -> float:
-        """Returns what the driver is given as the end of a segment: the length of its last step, or of its pieces."""
+        """What the driver is given as the end of a segment: the length of its last step, or of its pieces."""
         return segment.last if self.plan is None else self.plan.handle
 
     def is_finished(self, segment: Segment, arrays: Buffers) -> bool:
@@ -181,25 +181,25 @@ class FixedSteps(GridSteps):
         return bool(arrays.count[AT.done] == segment.steps)
 
     def stop(self, segment: Segment, wanted: int) -> int:
-        """Returns how many steps of the segment are to be done after the next chunk."""
+        """How many steps of the segment are to be done after the next chunk."""
         return min(segment.steps, wanted)
 
     def collect(self, arrays: Buffers) -> None:
         """Makes room after a chunk: here all rows have theirs from the start."""
 
     def steps_in_all(self, done: int, share: float) -> int:
-        """Returns the number of steps of the whole run, of which `done` made a share of the span."""
+        """The number of steps of the whole run, of which `done` made a share of the span."""
         return self.total
 
     def time(self, segment: Segment, arrays: Buffers, before: int) -> float:
-        """Returns the time that was reached in a segment, which begins after `before` steps."""
+        """The time that was reached in a segment, which begins after `before` steps."""
         if before == self.total:  # the counters of the last segment are back at zero
             return self.segments[-1].t1
         done, here = int(arrays.count[AT.done] - arrays.count[AT.before]), self.here(segment, arrays)
         return here.t1 if done == here.steps else here.t0 + done * here.h
 
     def output(self, arrays: Buffers, done: int, t_end: float, *, ended: bool) -> tuple[Floats, Floats]:
-        """Returns times and states of all rows that there are after `done` steps."""
+        """Times and states of all rows that there are after `done` steps."""
         rows = int(arrays.count[AT.row])
         if ended and self.ragged:
             arrays.out[rows] = arrays.state
@@ -208,7 +208,7 @@ class FixedSteps(GridSteps):
         return t, arrays.out[:rows]
 
     def times_of_rows(self, done: int, rows: int) -> Floats:
-        """Returns the times of the first rows of output at steps; the last step may be a row more."""
+        """The times of the first rows of output at steps; the last step may be a row more."""
         t = np.arange(rows, dtype=np.float64)
         t *= self.every
         np.minimum(t, done, out=t)  # now: how many steps lie before each row
@@ -228,7 +228,7 @@ class FixedSteps(GridSteps):
         return t
 
     def lengths_from_here(self, segment: Segment, arrays: Buffers) -> list[float]:
-        """Returns the lengths of the steps aside that were due where the run stopped, and of the step after them."""
+        """The lengths of the steps aside that were due where the run stopped, and of the step after them."""
         done, asides = int(arrays.count[AT.done] - arrays.count[AT.before]), list[float]()
         segment = self.here(segment, arrays)
         if self.times is not None:
@@ -273,7 +273,7 @@ class VariableSteps(GridSteps):
         return unused, listed if listed.size else np.zeros(1)
 
     def end(self, segment: Segment) -> float:
-        """Returns what the driver is given as the end of a segment: its length, or its pieces."""
+        """What the driver is given as the end of a segment: its length, or its pieces."""
         return segment.t1 - segment.t0 if self.plan is None else self.plan.handle
 
     def is_finished(self, segment: Segment, arrays: Buffers) -> bool:
@@ -281,7 +281,7 @@ class VariableSteps(GridSteps):
         return bool(arrays.count[AT.finished])
 
     def stop(self, segment: Segment, wanted: int) -> int:
-        """Returns how many steps of the segment are to be done after the next chunk."""
+        """How many steps of the segment are to be done after the next chunk."""
         return wanted
 
     def collect(self, arrays: Buffers) -> None:
@@ -292,16 +292,16 @@ class VariableSteps(GridSteps):
             arrays.count[AT.row] = 0
 
     def steps_in_all(self, done: int, share: float) -> int:
-        """Returns a guess at the number of steps of the whole run, of which `done` made a share of the span."""
+        """A guess at the number of steps of the whole run, of which `done` made a share of the span."""
         return max(done, round(done / share)) if share > 0 else done
 
     def time(self, segment: Segment, arrays: Buffers, before: int) -> float:
-        """Returns the time that was reached in a segment."""
+        """The time that was reached in a segment."""
         here = self.here(segment, arrays)
         return here.t1 if arrays.count[AT.finished] else here.t0 + float(arrays.state[-CLOCK])
 
     def output(self, arrays: Buffers, done: int, t_end: float, *, ended: bool) -> tuple[Floats, Floats]:
-        """Returns times and states of all rows that there are."""
+        """Times and states of all rows that there are."""
         rows = np.concatenate([*self.full, arrays.out[: int(arrays.count[AT.row])]])
         t, states = rows[:, 0].copy(), rows[:, 1:]
         if self.times is not None:
@@ -311,7 +311,7 @@ class VariableSteps(GridSteps):
         return t, states
 
     def lengths_from_here(self, segment: Segment, arrays: Buffers) -> list[float]:
-        """Returns the length of the step that was due where the run stopped, at most."""
+        """The length of the step that was due where the run stopped, at most."""
         return [segment.h]
 
 
@@ -319,7 +319,7 @@ Steps = FixedSteps | VariableSteps
 
 
 def steps_of(problem: Problem, plan: Plan, t_begin: float | None = None) -> Steps:
-    """Returns the kind of steps that the method makes, on the grid of the run."""
+    """The kind of steps that the method makes, on the grid of the run."""
     kind = VariableSteps if plan.method.variable_steps else FixedSteps
     if (pieces := pieces_of(problem, plan, t_begin)) is not None:
         return kind([pieces.whole], problem.times, problem.every, pieces)

@@ -126,7 +126,7 @@ def leads_nowhere(advance: float, before: float, span: float) -> bool:
 
 
 def about_short_steps(problem: Problem, plan: Plan, length: float, *, stiff: bool = False) -> str:
-    """Returns what short steps mean, in a sentence."""
+    """What short steps mean, in a sentence."""
     short = f"steps of {plan.method.name} have become as short as {length:.1e}: the torque {problem.torque.name}"
     if stiff:
         return f"{short} is stiff, and they are limited by stability, not by accuracy; use method='Radau'"
@@ -137,7 +137,7 @@ def about_short_steps(problem: Problem, plan: Plan, length: float, *, stiff: boo
 
 
 def seconds_of(steps: float, bodies: int = 1, threads: int = 1) -> float:
-    """Returns about how long this number of steps of each body takes at least, with a simple torque."""
+    """About how long this number of steps of each body takes at least, with a simple torque."""
     if bodies == 1:
         return STEP_SECONDS * steps
     return bodies * (BODY_SECONDS + LANE_SECONDS * steps / threads)
@@ -157,7 +157,7 @@ def announce(steps: float, bodies: int = 1, threads: int = 1, *, hint: str) -> N
 
 
 def duration(seconds: float) -> str:
-    """Returns a length of time in words, in the largest unit of which there is one."""
+    """A length of time in words, in the largest unit of which there is one."""
     for unit, size in (("years", 31_557_600.0), ("days", 86_400.0), ("hours", 3600.0), ("minutes", 60.0)):
         if seconds >= size:
             count = f"{float(f'{seconds / size:.2g}'):,g}"

@@ -44,7 +44,7 @@ Their mean is 0.6 to 1 of it, as measured."""
 def fastest_decay(
     body: Body, torque: Torque, t: float, q: Floats, w: Floats, span: float, z: Floats = NO_STATE
 ) -> float:  # fmt: skip
-    """Returns the rate of the fastest disturbance that dies out within the span; 0: there is none, or it is not known.
+    """The rate of the fastest disturbance that dies out within the span; 0: there is none, or it is not known.
 
     A disturbance that oscillates counts with its frequency as well, since steps must be short against both.
     `q` and `w` are the attitude and the rate in the axes of the user, `z` what the torque carries. The torque is
@@ -59,7 +59,7 @@ def fastest_decay(
 
 @np.errstate(all="ignore")
 def fastest_change(body: Body, torque: Torque, t: float, q: Floats, w: Floats, span: float, z: Floats) -> float:
-    """Returns the rate of the fastest disturbance, whether it dies out, oscillates or grows; 0: it is not known.
+    """The rate of the fastest disturbance, whether it dies out, oscillates or grows; 0: it is not known.
 
     It is that of the carried numbers, if these are quicker than the body: a spring, a filter, a motor.
     """
@@ -74,7 +74,7 @@ def _fastest(body: Body, torque: Torque, t: float, q: Floats, w: Floats, z: Floa
 
 
 def _modes(body: Body, torque: Torque, t: float, q: Floats, w: Floats, z: Floats, span: float) -> NDArray[Any]:
-    """Returns the rates of disturbances, as complex numbers; none if the torque does not damp and carries nothing."""
+    """The rates of disturbances, as complex numbers; none if the torque does not damp and carries nothing."""
     kernel, p = torque.torque_kernel, np.array(torque.parameters(body), dtype=float)
     attitude: Quat = tuple(q.tolist())
     rate: Vec3 = tuple(w.tolist())
@@ -82,7 +82,7 @@ def _modes(body: Body, torque: Torque, t: float, q: Floats, w: Floats, z: Floats
     small = DIFFERENCE * max(math.hypot(*rate), 1.0 / abs(span))
 
     def at(q: Quat, w: Vec3, z: tuple[float, ...]) -> Floats:
-        """Returns the torque, and after it the derivatives of carried numbers."""
+        """The torque, and after it the derivatives of carried numbers."""
         if carried:
             n, dz = kernel(t, q, w, p, z)
             return np.append(np.array(n, dtype=float), dz)
@@ -148,7 +148,7 @@ def is_dry(torque: Torque, values: Floats, t: float, q: Floats, w: Floats, z: Fl
 
     @np.errstate(all="ignore")
     def jump(share: float) -> Floats:
-        """Returns by how much the torque changes where the rate passes through zero."""
+        """By how much the torque changes where the rate passes through zero."""
         nonlocal largest
         x, y, z = (share * rate).tolist()
         ahead, back = (torque.called(t, attitude, v, values, carried) for v in ((x, y, z), (-x, -y, -z)))

@@ -181,7 +181,7 @@ def check_names(problem: Problem, by: tuple[str, ...]) -> None:
 
 
 def _check_method(method: Method, by: tuple[str, ...]) -> bool:
-    """Returns whether the method is a splitting, or raises ValueError where it has no derivatives."""
+    """Whether the method is a splitting, or raises ValueError where it has no derivatives."""
     splits = bool(getattr(method.scheme, "has_tangent", False))
     if not (splits or method.takes_state):
         raise ValueError(
@@ -196,7 +196,7 @@ def _check_method(method: Method, by: tuple[str, ...]) -> bool:
 def solve_with_derivatives(
     problem: Problem, plan: Plan, by: tuple[str, ...], progress: Progress | None = None, on_compile: OnCompile = None
 ) -> Solution:  # fmt: skip
-    """Returns a run with its Jacobian: the derivative of the discrete map, in the variables of the method."""
+    """A run with its Jacobian: the derivative of the discrete map, in the variables of the method."""
     torque, body, method = problem.torque, problem.body, plan.method
     splits, to = _check_method(method, by), _directions(problem, by)
     by_tensor = bool(to.tensor.any())
@@ -259,7 +259,7 @@ element."""
 
 
 def with_derivatives(found: Solution, by: tuple[str, ...], rtol: float, on_compile: OnCompile = None) -> Solution:
-    """Returns a solution within a tolerance with its Jacobian, and an estimate of the error of that.
+    """A solution within a tolerance with its Jacobian, and an estimate of the error of that.
 
     The Jacobian comes from a run of its own, and the estimate from its distance to that of a coarser one.
     """

@@ -43,7 +43,7 @@ TRIAL_ROWS = 4
 
 
 def size_or_zero(kernel: UserTorque, t: float, q: Quat, w: Vec3, p: Floats) -> float:
-    """Returns the size of the torque, or zero where it cannot be computed: a run that comes there will say so."""
+    """The size of the torque, or zero where it cannot be computed: a run that comes there will say so."""
     size = attempted(lambda: math.hypot(*kernel(t, q, w, p)), 0.0)
     return size if math.isfinite(size) else 0.0
 
@@ -51,7 +51,7 @@ def size_or_zero(kernel: UserTorque, t: float, q: Quat, w: Vec3, p: Floats) -> f
 def size_at_start(
     torque: Torque, values: Floats, t: float, t_seen: float, q: Quat, w: Vec3, z: tuple[float, ...]
 ) -> float:
-    """Returns the size of the torque at the start; raises a ValueError that says what is wrong with it."""
+    """The size of the torque at the start; raises a ValueError that says what is wrong with it."""
     for name, part, own, carried in torque.acting(t_seen, values, z):  # so that the error names the part of a sum
         kernel = part.torque_kernel  # one from a file has none, and says so
         try:
@@ -70,7 +70,7 @@ def size_at_start(
 
 
 def size_where_it_begins(problem: Problem, values: Floats) -> float:
-    """Returns the size of the torque with these values at the start of a problem, or raises as `size_at_start` does."""
+    """The size of the torque with these values at the start of a problem, or raises as `size_at_start` does."""
     a, b, c, d = problem.quaternion_start.tolist()
     x, y, z = problem.omega_start.tolist()
     t, carried = problem.t_start, tuple(problem.state_start.tolist())
@@ -78,7 +78,7 @@ def size_where_it_begins(problem: Problem, values: Floats) -> float:
 
 
 def _remedy(problem: Exception, values: Floats) -> str:
-    """Returns what to do about the usual mistakes."""
+    """What to do about the usual mistakes."""
     text = str(problem)
     if isinstance(problem, IndexError) and f"with size {len(values)}" in text:
         number = "1 parameter" if len(values) == 1 else f"{len(values)} parameters"
@@ -89,7 +89,7 @@ def _remedy(problem: Exception, values: Floats) -> str:
 
 
 def _torque_of_pair(name: str, returned: Any, names: tuple[str, ...], t: float) -> Any:
-    """Returns the torque that was returned with derivatives, which are checked."""
+    """The torque that was returned with derivatives, which are checked."""
     count = len(names)
     wanted = f"the torque {name} carries {', '.join(names)}: it must return the torque and {count} derivative"
     wanted += "s, as in `return torque, (a, b)`" if count > 1 else ", as in `return torque, (a,)`"
@@ -131,7 +131,7 @@ def what_torque_does(
     torque: Torque, values: Floats, t: float, q: Quat, w: Vec3, z: tuple[float, ...], momentum: float, step: float,
     remedy: str,
 ) -> str | None:  # fmt: skip
-    """Returns what a torque does to the body within a step, in words, if it changes the whole momentum in less.
+    """What a torque does to the body within a step, in words, if it changes the whole momentum in less.
 
     The sentence about a stiff torque ends with its `remedy`.
     """
@@ -167,7 +167,7 @@ def fault_of_torque(
     torque: Torque, method: Method, scales: Scales, body: Inertia, p: Params, t: float, s: State,
     lengths: list[float], span: tuple[float, float], *, tilted: bool,
 ) -> Fault | None:  # fmt: skip
-    """Returns what the torque did wrong in a failed step, found by making that step again; None: nothing."""
+    """What the torque did wrong in a failed step, found by making that step again; None: nothing."""
     faults: list[Fault] = []
 
     def note(fault: Fault) -> None:
@@ -195,7 +195,7 @@ def fault_of_torque(
 
 
 def _watched(torque: Torque, note: Callable[[Fault], None]) -> UserTorque:
-    """Returns the torque, wrapped so that `note` is called with anything wrong that it returns or raises."""
+    """The torque, wrapped so that `note` is called with anything wrong that it returns or raises."""
     kernel = torque.torque_kernel
 
     def watched(t: float, q: Any, w: Any, p: Any, *state: Any) -> Any:
@@ -246,7 +246,7 @@ def may_be_dear(torque: Torque, seconds: float) -> bool:
 
 
 def seconds_a_call(problem: Problem) -> float:
-    """Returns how long an evaluation of the torque takes within a program; 0 where it is too quick to matter."""
+    """How long an evaluation of the torque takes within a program; 0 where it is too quick to matter."""
     torque = problem.torque
     if not isinstance(torque, CustomTorque | SumTorque):  # models are quick
         return 0.0
@@ -267,7 +267,7 @@ def seconds_a_call(problem: Problem) -> float:
 
 
 def _quickest(call: Callable[[], Any], trials: int = TRIALS) -> float:
-    """Returns the least time that a call takes."""
+    """The least time that a call takes."""
     seconds = []
     for _ in range(trials):
         clock = time.perf_counter()
@@ -284,7 +284,7 @@ NO_STATE_ROWS = np.zeros(1)
 
 
 def _filled(kernel: UserTorque, values: Any, t: Any, q: Any, w: Any) -> Callable[[], Any]:
-    """Returns a function that evaluates a compiled torque in some rows."""
+    """A function that evaluates a compiled torque in some rows."""
     try:
         fill = program(rows_of(kernel), ROWS_SIGNATURE, tentative=True, what="a torque")
     except CompilationFailed:  # the run will say why

@@ -43,7 +43,7 @@ CHUNK_STEPS = 2**16
 
 
 def _kicking(pull: Pull) -> tuple[Start, Any]:
-    """Returns the start and the step of a kick alone."""
+    """The start and the step of a kick alone."""
     kicked = kick(pull)
 
     def step(body: Inertia, p: Params, t: float, s: State, h: float, memory: Any) -> tuple[State, Any, int]:
@@ -117,7 +117,7 @@ class Failure(Exception):
         self.failures, self.raised = failures, raised
 
     def joined(self, later: Failure) -> Failure:
-        """Returns both failures as one."""
+        """Both failures as one."""
         return Failure({**later.failures, **self.failures}, {**later.raised, **self.raised})
 
 
@@ -193,7 +193,7 @@ class StepEngine:
             self.count[k, AT.status] = status
 
     def copy(self, states: Floats) -> StepEngine:
-        """Returns the same engine with arrays of its own, for other states."""
+        """The same engine with arrays of its own, for other states."""
         other = object.__new__(StepEngine)
         other.__dict__.update(self.__dict__)
         other.states = states
@@ -203,7 +203,7 @@ class StepEngine:
         return other
 
     def saved(self) -> dict[str, Any]:
-        """Returns all numbers that change, for pickle."""
+        """All numbers that change, for pickle."""
         names = ("carried", "count", "values", "t0", "h", "done", "failed", "starts", "evaluations", "steps_before")
         return {name: getattr(self, name) for name in (*names, "own_version", "extra", "window")}
 
@@ -282,7 +282,7 @@ class StepEngine:
         return fixed * bodies + int(self.count[:, AT.others].sum())
 
     def made(self) -> int:
-        """Returns the steps since the method began, as compiled code has counted them; `done` becomes that number."""
+        """The steps since the method began, as compiled code has counted them; `done` becomes that number."""
         self.done = int(self.count[:, AT.done].max())
         return self.done
 
@@ -451,7 +451,7 @@ class StepEngine:
     # --- failures
 
     def message(self, k: int, status: Status, t: float, steps: int, raised: str | None) -> str:
-        """Returns what happened to a body that stopped at the time t, after this number of steps."""
+        """What happened to a body that stopped at the time t, after this number of steps."""
         own = self.bodies.start.problem(k, self.bodies.problem)
         q, m = Frame.of(own.body).outward_one(self.states[k, :STATE])
         problem = own.replace(
@@ -479,7 +479,7 @@ def _any(x: Any) -> Any:
 
 
 def _assumed_size(bodies: SteppedBodies, recipe: EngineRecipe) -> float | None:
-    """Returns the size of the torque to prepare for, where it is zero now and may be anything later; else None.
+    """The size of the torque to prepare for, where it is zero now and may be anything later; else None.
 
     Exact flows are then prepared for a moderate turn in a step. They cut longer ones, whatever they are prepared for.
     """

@@ -103,7 +103,7 @@ def _derived(
 def slopes_and_source(
     torque: Torque, count: int, by: tuple[int, ...], *, by_rate: bool
 ) -> tuple[UserTorque, str, str]:  # fmt: skip
-    """Returns the derivatives of a torque as a kernel, where they come from, and why, where that is by differences."""
+    """The derivatives of a torque as a kernel, where they come from, and why, where that is by differences."""
     if isinstance(torque, CustomTorque) and torque.jacobian is not None:
         return slopes_given(torque.jacobian, by, by_rate=by_rate), GIVEN, ""
     name = name_now(torque.torque_kernel)

@@ -490,7 +490,7 @@ class CustomTorque(Torque):
         return id(self._origin)
 
     def with_handles(self, rows: Floats) -> Floats:
-        """Returns rows of parameters in which the tables stand in their places, whatever is there in the rows."""
+        """Rows of parameters in which the tables stand in their places, whatever is there in the rows."""
         filled = np.array(rows)
         for place, table in self.tables:
             if place >= rows.shape[1]:
@@ -564,7 +564,7 @@ def bodies_of(tensors: Floats, rotors: Floats | None = None) -> Iterator[Body]:
 
 
 def numbers_and_tables(values: Any) -> tuple[tuple[float, ...], tuple[tuple[int, Any], ...]]:
-    """Returns parameters as numbers, and the tables and fields among them, with their places: the numbers are zero."""
+    """Parameters as numbers, and the tables and fields among them, with their places: the numbers are zero."""
     tables: list[tuple[int, Any]] = []
     if isinstance(values, Sequence) and any(isinstance(x, Torque | LookedUp) for x in values):
         for place, x in enumerate(values):

@@ -494,7 +494,7 @@ def _spline(f: _Sampled, t0: float, t1: float, tolerance: float, most: int) -> t
 
 
 def _places(nodes: Floats, fractions: Floats) -> Floats:
-    """Returns times (intervals, places) between nodes."""
+    """Times (intervals, places) between nodes."""
     return nodes[:-1, None] + np.diff(nodes)[:, None] * fractions
 
 

@@ -68,7 +68,7 @@ def advance(fine: Resolution, node: float) -> Callable[[Inertia, Vec3, float], t
 
 @cache
 def flow(order: int) -> Flow:
-    """Returns the step of a free body of any shape as a flow, for systems."""
+    """The step of a free body of any shape as a flow, for systems."""
     advanced = advance(finest(), NODES[order])
 
     def flown(body: Inertia, p: Params, t: float, s: State, h: float) -> State:

@@ -238,7 +238,7 @@ def arcsine_polynomial(z: float) -> float:
 
 
 def arc_of_half(size: float) -> tuple[bool, float, float]:
-    """Returns whether size > 1/2, and in two floats: asin(size) if not, asin(sqrt((1 - size) / 2)) if so."""
+    """Whether size > 1/2, and in two floats: asin(size) if not, asin(sqrt((1 - size) / 2)) if so."""
     wide = size > 0.5
     z = where(wide, fma(-0.5, size, 0.5), size * size)
     z = where(z > 0.0, z, 0.0)

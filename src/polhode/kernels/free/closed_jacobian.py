@@ -232,7 +232,7 @@ def _series(c: Constants) -> Series:
 
 
 def _turn(c: Constants, series: Series, x: JacobianStart, s: float) -> tuple[Quat, Vec3]:
-    """Returns the quaternion that follows the left one of the frame, up to a factor, and y / G."""
+    """The quaternion that follows the left one of the frame, up to a factor, and y / G."""
     if c.kind == STEADY:
         _, f = form.turns(s, c.turn_high, c.turn_low)
         sine, cosine = form.sine_cosine(f)
@@ -249,7 +249,7 @@ def _turn(c: Constants, series: Series, x: JacobianStart, s: float) -> tuple[Qua
 
 
 def _change(e: Elliptic, x: JacobianStart, begin: Quat, moves: bool, v: Any) -> Change:
-    """Returns what a variation changes."""
+    """What a variation changes."""
     i1, i2, i3 = x.inverse
     w1, w2, w3 = x.w
     y1, y2, y3 = x.y
@@ -310,7 +310,7 @@ def _no_elliptic() -> Elliptic:
 
 
 def _elliptic(c: Constants, x: JacobianStart) -> Elliptic:
-    """Returns the constants; B and D are the integrals of cos^2 and sin^2 over sqrt(1 - m sin^2) to pi/2."""
+    """The constants; B and D are the integrals of cos^2 and sin^2 over sqrt(1 - m sin^2) to pi/2."""
     a1, a2, a3 = x.a
     A, C, e, g = c.A * c.G, c.C * c.G, -a1 / a2, -a3 / a2
     root_e = sqrt(e)
@@ -384,7 +384,7 @@ def _steady_now(x: JacobianStart, s: float) -> Now:
 
 
 def _now(c: Constants, e: Elliptic, x: JacobianStart, s: float, y: Vec3) -> Now:
-    """Returns what all variations share at the time s, at which the momentum is G y."""
+    """What all variations share at the time s, at which the momentum is G y."""
     A, C, g, a2 = e.A, e.C, e.g, x.a[1]
     halves, u = 0.0, c.u0 + s * e.rate
     if c.K > 0.0:

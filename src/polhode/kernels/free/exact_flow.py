@@ -408,7 +408,7 @@ def _fine_difference(x: float, y: float) -> tuple[float, float]:
 
 
 def effort(body: Inertia, m: Vec3) -> tuple[float, float]:
-    """Returns two measures of a motion: with h^2 they are (|w| h)^2, at its greatest, and 2 max|Qi - Qj| (h/2)^2."""
+    """Two measures of a motion: with h^2 they are (|w| h)^2, at its greatest, and 2 max|Qi - Qj| (h/2)^2."""
     s = times(m, m)
     A, B, _ = constants_of_motion(differences(body.inertia, body.inverse), s)
     extent = 2.0 * max(abs(A), abs(B), abs(A - B))  # constant along the motion

@@ -73,7 +73,7 @@ def load_along_axes(x: Any, values: Any) -> tuple[Any, Params]:
 
 
 def loader(*, gyrostat: bool, changing: int) -> Callable[[Any, Any], tuple[Any, Params]]:
-    """Returns the function that reads a body of such a kind."""
+    """The function that reads a body of such a kind."""
     if changing:
         return load_along_axes if changing == 3 else load_changing
     return load_gyrostat if gyrostat else load_setting
@@ -82,7 +82,7 @@ def loader(*, gyrostat: bool, changing: int) -> Callable[[Any, Any], tuple[Any, 
 def driver(
     stepper: BoundStep, load_values: Callable[[Any, int], Any] = view, *, together: bool = False
 ) -> Callable[..., int]:  # fmt: skip
-    """Returns the loop for one method with its torque.
+    """The loop for one method with its torque.
 
     A segment has `steps` steps of length h from t0, the last one of length `last`. The loop goes on until `stop` steps
     are done or a step reports a status; in both cases it leaves state, memory and counters in the caller's arrays.
@@ -225,7 +225,7 @@ def store_counters(count: Any, done: int, row: int, due: int, following: int, as
 
 
 def _status(status: int, good: Any) -> int:
-    """Returns the status of a step; UNSOUND if the step was made but its state is not sound."""
+    """The status of a step; UNSOUND if the step was made but its state is not sound."""
     return UNSOUND if status == OK and not all_of(good) else status
 
 
@@ -233,7 +233,7 @@ def _stretch(
     due_here: bool, offset: float, h: float, last: float, i: int, steps: int, stop: int,
     row: int, rows: int, due: int, every: int,
 ) -> tuple[float, int]:  # fmt: skip
-    """Returns the length of the next steps, and the grid point up to which they have it."""
+    """The length of the next steps, and the grid point up to which they have it."""
     if due_here:
         return offset, i + 1
     if i == steps - 1:
@@ -245,7 +245,7 @@ def _stretch(
 def _next_output(
     plan_index: Any, plan_offset: Any, j: int, times: int, steps: int, due: int, every: int
 ) -> tuple[int, int, float]:
-    """Returns the index of the next listed time, the grid point at or before the next output, and the time after it."""
+    """The index of the next listed time, the grid point at or before the next output, and the time after it."""
     if every > 0:
         return j, due + every, 0.0
     if j + 1 < times:
@@ -254,17 +254,17 @@ def _next_output(
 
 
 def packing_of(count: int) -> Packing:
-    """Returns the packing of a memory that is a tuple of `count` floats."""
+    """The packing of a memory that is a tuple of `count` floats."""
     return Packing(count, tuple_of(count), writer_of(count))
 
 
 def _time(t0: float, h: float, last: float, i: int, steps: int) -> float:
-    """Returns the time of the grid point i."""
+    """The time of the grid point i."""
     return t0 + i * h if i < steps or last == h else t0 + (i - 1) * h + last
 
 
 def _passages(stepper: BoundStep, together: bool) -> tuple[Any, Any, Any, Any]:
-    """Returns the functions that change between true states and the states of a corrector; None without it.
+    """The functions that change between true states and the states of a corrector; None without it.
 
     They are: `enter`; `put`, which writes a true state into a row if it is sound; `put_last`, which does the same at
     the end of a chunk, where the state may be in a row already; `change`, to another length of the steps.
@@ -300,13 +300,13 @@ def _passages(stepper: BoundStep, together: bool) -> tuple[Any, Any, Any, Any]:
 
 
 def _costs(stepper: BoundStep) -> tuple[int, int]:
-    """Returns the torque evaluations to output a state, and to change to another length of the steps."""
+    """The torque evaluations to output a state, and to change to another length of the steps."""
     each = stepper.evaluations_per_passage
     return each, stepper.evaluations_at_start + each if each else 0
 
 
 def loop_over_bodies(stepper: BoundStep, drive: Callable[..., int]) -> Callable[..., int]:
-    """Returns the loop over many bodies: each has its place in every array, and goes on by itself to the step `stop`.
+    """The loop over many bodies: each has its place in every array, and goes on by itself to the step `stop`.
 
     A body that reports a status makes no more steps. The bodies share nothing but the plan of outputs.
     """
@@ -335,7 +335,7 @@ def loop_over_bodies(stepper: BoundStep, drive: Callable[..., int]) -> Callable[
 
 
 def packed_loop_over_bodies(stepper: BoundStep, drive: Callable[..., int], lanes: int) -> Callable[..., int]:
-    """Returns the same loop with `lanes` bodies at a time in the lanes of one driver.
+    """The same loop with `lanes` bodies at a time in the lanes of one driver.
 
     Bodies that have made the same number of steps go together. A body that fails in lanes gets the status ALONE: the
     loop over single bodies goes on with it, and finds out whether anything is wrong. The loop returns their number.
@@ -397,7 +397,7 @@ def values_together(count: int) -> Callable[[Any, int], tuple[float, ...]]:
 
 
 def _following(count: Any, k: int, beyond: int, own: Any) -> int:
-    """Returns the first body from k on that is as far as the one with the counters `own`, and has not failed."""
+    """The first body from k on that is as far as the one with the counters `own`, and has not failed."""
     while k < beyond:
         other = beginning_at(count, COUNTERS * k)
         if other[AT.status] == OK and other[AT.done] == own[AT.done] and other[AT.row] == own[AT.row]:
@@ -407,7 +407,7 @@ def _following(count: Any, k: int, beyond: int, own: Any) -> int:
 
 
 def variable_driver(stepper: BoundStep) -> Callable[..., int]:
-    """Returns the loop for a method whose steps choose their length.
+    """The loop for a method whose steps choose their length.
 
     Its arguments are those of `driver`, with `span`, the length of the segment, for the length of the last step.
     `listed` holds output times since the start of the segment. Rows of output begin with their time; the loop returns
@@ -506,7 +506,7 @@ def _recounted(stepper: BoundStep) -> Any:
 
 
 def torque_rows(torque: UserTorque, carried: int = 0, *, pair: bool = True) -> Callable[..., int]:
-    """Returns the loop that evaluates a torque in the user's axes at every saved state.
+    """The loop that evaluates a torque in the user's axes at every saved state.
 
     `carried` is how many carried numbers it finds; `pair`: it returns derivatives of them.
     """
@@ -530,7 +530,7 @@ def torque_rows(torque: UserTorque, carried: int = 0, *, pair: bool = True) -> C
 
 
 def potential_of_many(potential: Any) -> Callable[..., int]:
-    """Returns the loop that evaluates a potential, in the user's axes, for bodies with parameters of their own."""
+    """The loop that evaluates a potential, in the user's axes, for bodies with parameters of their own."""
 
     def fill(values: Any, t: Any, q: Any, out: Any, count: int, rows: int, bodies: int) -> int:
         for body in range(bodies):

@@ -54,7 +54,7 @@ of them that meets no bend counts as ten."""
 
 
 def located(pull: Pull, decisions: int, carried: tuple[float, ...] = ()) -> BoundStep:
-    """Returns the steps of order 8 that end at bends, for a torque with a board of this number of decisions.
+    """The steps of order 8 that end at bends, for a torque with a board of this number of decisions.
 
     The memory is: length made, length to try next, largest momentum before the step, largest sizes of carried numbers,
     slope, sides and margins of all decisions, steps left in which they are not held, crossings that followed each
@@ -98,7 +98,7 @@ def located(pull: Pull, decisions: int, carried: tuple[float, ...] = ()) -> Boun
     def sides_at(
         b: Any, memory: Any, body: Inertia, p: Params, t: float, y: State, cell: int, unit: float, sizes: Any
     ) -> tuple[float, float, int]:
-        """Returns by how much the torque differs from that of the held side, the margin, and the decisions changed."""
+        """By how much the torque differs from that of the held side, the margin, and the decisions changed."""
         load(b, memory)
         ours = slope(body, p, t, y)
         margin = b[cell + MARGIN]
@@ -245,7 +245,7 @@ def located(pull: Pull, decisions: int, carried: tuple[float, ...] = ()) -> Boun
 
 
 def _memory_of(n: int, sides: int, last: int, first: int) -> tuple[Any, Any, Any, Any]:
-    """Returns the functions that load the memory onto a board, make one, compare one with a board, and change one."""
+    """The functions that load the memory onto a board, make one, compare one with a board, and change one."""
     cells = tuple(FIRST + CELL * i for i in range(n))
     loaded = [f"b[{k + SIDE}] = memory[{sides + i}]" for i, k in enumerate(cells)]
     loaded += [f"b[{k + MARGIN}] = b[{k + COURSE}] = memory[{sides + n + i}]" for i, k in enumerate(cells)]
@@ -300,14 +300,14 @@ def _gap(change: float, size: float) -> float:
 
 
 def bounded(length: float, least: float, most: float) -> float:
-    """Returns the length between its bounds; the least is positive, the most has the direction."""
+    """The length between its bounds; the least is positive, the most has the direction."""
     if most < 0.0:
         return -min(max(-length, least), -most)
     return min(max(length, least), most)
 
 
 def padded(stepper: BoundStep, memory: int) -> BoundStep:
-    """Returns a stepper with a short memory as one with more: for a program that takes another's place."""
+    """A stepper with a short memory as one with more: for a program that takes another's place."""
     last, own = memory - 1, stepper.memory - 1
     zeros = (0.0,) * (memory - stepper.memory)
     start, step, exactly, again = stepper.start, stepper.step, stepper.exactly, stepper.again

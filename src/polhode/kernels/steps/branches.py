@@ -36,7 +36,7 @@ Course = tuple[float, float, float, float, float, float]
 
 
 def decided(b: Any, k: int, d: float, holds: Any) -> bool:
-    """Returns the outcome of a decision: whether it `holds`, or what it was when it was made; d > 0 where it holds."""
+    """The outcome of a decision: whether it `holds`, or what it was when it was made; d > 0 where it holds."""
     side: float = b[k + SIDE]
     if side == UNDECIDED:
         side = YES if holds else NO
@@ -138,7 +138,7 @@ def heaviside(b: Any, k: int, x: Any, at_zero: Any) -> float:
 
 
 def whole(b: Any, k: int, n: float) -> float:
-    """Returns the whole number that is held, or n if none is."""
+    """The whole number that is held, or n if none is."""
     if b[k + SIDE] == UNDECIDED:
         b[k + SIDE] = n
     held: float = b[k + SIDE]
@@ -205,7 +205,7 @@ def remainder(b: Any, k: int, x: Any, y: Any) -> float:
 
 
 def board_size(decisions: int) -> int:
-    """Returns the numbers on a board."""
+    """The numbers on a board."""
     return FIRST + CELL * decisions
 
 
@@ -254,7 +254,7 @@ class Crossing(NamedTuple):
 
 
 def course(b: Any, k: int) -> Course:
-    """Returns the margins at the moments of `NODES`."""
+    """The margins at the moments of `NODES`."""
     v = k + COURSE
     return (b[v], b[v + 1], b[v + 2], b[v + 3], b[v + 4], b[v + 5])
 
@@ -266,7 +266,7 @@ LOOKS = 16
 
 
 def weights_at(c: float) -> Course:
-    """Returns the weights with which the margins at the nodes give that at c."""
+    """The weights with which the margins at the nodes give that at c."""
     out = []
     for i, x in enumerate(NODES):
         w = 1.0
@@ -282,12 +282,12 @@ TABLE = tuple(((i + 1) / LOOKS, weights_at((i + 1) / LOOKS)) for i in range(LOOK
 
 
 def interpolated(v: Course, w: Course) -> float:
-    """Returns the weighted sum."""
+    """The weighted sum."""
     return v[0] * w[0] + v[1] * w[1] + v[2] * w[2] + v[3] * w[3] + v[4] * w[4] + v[5] * w[5]
 
 
 def newton_form(v: Course) -> Course:
-    """Returns the divided differences."""
+    """The divided differences."""
     x0, x1, x2, x3, x4, x5 = NODES
     a0, a1, a2, a3, a4, a5 = v
     a5, a4, a3 = (a5 - a4) / (x5 - x4), (a4 - a3) / (x4 - x3), (a3 - a2) / (x3 - x2)
@@ -299,13 +299,13 @@ def newton_form(v: Course) -> Course:
 
 
 def newton_value(a: Course, c: float) -> float:
-    """Returns the value of a polynomial from its divided differences."""
+    """The value of a polynomial from its divided differences."""
     x0, x1, x2, x3, x4, _ = NODES
     return a[0] + (c - x0) * (a[1] + (c - x1) * (a[2] + (c - x2) * (a[3] + (c - x3) * (a[4] + (c - x4) * a[5]))))
 
 
 def first_crossing(b: Any, decisions: int) -> Crossing:
-    """Returns the first place in a step at which a margin becomes negative, as a polynomial through it says."""
+    """The first place in a step at which a margin becomes negative, as a polynomial through it says."""
     found, near = Crossing(-1, 1.0, 0.0, 1.0, True, 0.0), 0.0
     for i in range(decisions):
         k = FIRST + CELL * i

@@ -252,7 +252,7 @@ class CompensatedSplitting(NamedTuple):
     splitting: Splitting
 
     def composed(self, fractions: Sequence[float]) -> "CompensatedSplitting":
-        """Returns steps of these fractions, one after the other, as one step."""
+        """Steps of these fractions, one after the other, as one step."""
         return CompensatedSplitting(self.splitting.composed(fractions))
 
     def prepared_flows(self, depends: Depends, scales: Scales) -> tuple[Any, ...]:

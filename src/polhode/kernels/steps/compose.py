@@ -104,7 +104,7 @@ class Splitting(NamedTuple):
         return merged(s for s in self.stages if s.flow is not veer)
 
     def composed(self, fractions: Sequence[float]) -> "Splitting":
-        """Returns steps of these fractions, one after the other, as one step; equal neighbours become one stage."""
+        """Steps of these fractions, one after the other, as one step; equal neighbours become one stage."""
         return merged(Stage(s.flow, g * s.fraction, g * g * s.ahead) for g in fractions for s in self.stages)
 
     def carries(self, depends: Depends) -> bool:

@@ -61,7 +61,7 @@ def pushed_sphere(body: Inertia, s: State, n: Vec3, h: float) -> tuple[State, in
 
 @cache
 def pushed_along(axis: int) -> Pushed:
-    """Returns what `pushed_sphere` is for a body that is symmetric about this axis, with a torque along it."""
+    """What `pushed_sphere` is for a body that is symmetric about this axis, with a torque along it."""
     turned = turning(axis)
     k, e = axis - 1, axis % 3
 

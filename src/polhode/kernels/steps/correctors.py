@@ -135,7 +135,7 @@ def part_of_kick(pull: Pull, part: float, ahead: float) -> Flow:
 
 @lru_cache(maxsize=128)
 def in_turn(first: Flow, then: Flow) -> Flow:
-    """Returns two flows, one after the other, as one."""
+    """Two flows, one after the other, as one."""
 
     def both(body: Inertia, p: Params, t: float, s: State, h: float) -> State:
         return then(body, p, t, first(body, p, t, s, h), h)

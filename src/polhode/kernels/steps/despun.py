@@ -69,7 +69,7 @@ ELSEWHERE = ((0.5, 0.1, -0.7, 0.5), (0.1, 0.7, 0.5, 0.5))
 
 @lru_cache(maxsize=128)
 def view_of(pull: Pull, *, despun: bool) -> View:
-    """Returns the view from a frame that does not spin, or from the body itself."""
+    """The view from a frame that does not spin, or from the body itself."""
     plain = slope_of(pull)
 
     def in_body(body: Inertia, p: Params, t: Any, s: State, frame: Frame, since: Any, check: float) -> State:
@@ -106,7 +106,7 @@ def view_of(pull: Pull, *, despun: bool) -> View:
 
 
 def slowed(moments: Sequence[float], m: Sequence[float], axis: int) -> tuple[float, float]:
-    """Returns the rates at which a body turns, plainly and in the frame; it is symmetric about an axis, 1 to 3."""
+    """The rates at which a body turns, plainly and in the frame; it is symmetric about an axis, 1 to 3."""
     k, u, v = axis - 1, axis % 3, (axis + 1) % 3
     x, y, z = m[u] / moments[u], m[v] / moments[u], SEEN_SHARE * m[k] / moments[u]
     return hypot(x, y, m[k] / moments[k]), hypot(x, y, z)

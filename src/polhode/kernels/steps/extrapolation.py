@@ -52,7 +52,7 @@ class Layout(NamedTuple):
         return sum(n - 1 for n in self.sequences)
 
     def stops(self, total: int) -> list[int]:
-        """Returns after how many evaluations, of `total`, the first sequence of each lane ends before the last."""
+        """After how many evaluations, of `total`, the first sequence of each lane ends before the last."""
         return [n - 1 if n - 1 < total else NEVER for n in self.first]
 
 
@@ -63,7 +63,7 @@ COMPANION = Layout(12, (12, 10, 8, 2), (0, 4, 6, 0))
 
 
 def weights(sequences: Sequence[int]) -> dict[int, Fraction]:
-    """Returns the weights of the extrapolation in even powers, by number of substeps.  [hairer1993, II.9.25]"""
+    """The weights of the extrapolation in even powers, by number of substeps.  [hairer1993, II.9.25]"""
     return {
         n: prod((Fraction(n * n, n * n - m * m) for m in sequences if m != n), start=Fraction(1)) for n in sequences
     }
@@ -88,7 +88,7 @@ class Tables(NamedTuple):
 
 
 def tables(*layouts: Layout) -> Tables:
-    """Returns the numbers of these layouts."""
+    """The numbers of these layouts."""
     total, columns = max(layouts[0].first) - 1, list[tuple[float, ...]]()
     for layout in layouts:
         full, lower = weights(layout.sequences), weights(layout.sequences[1:])
@@ -123,7 +123,7 @@ ENDING = {"State": State, "tidied": tidied, "times": times, "body_at": body_at, 
 
 
 def in_lanes(view: View, *layouts: Layout) -> Attempt:
-    """Returns an attempt at a step, sequences in lanes: of one motion, or of two side by side, each by its layout.
+    """An attempt at a step, sequences in lanes: of one motion, or of two side by side, each by its layout.
 
     Where there is one motion, its state may be given in floats.
     """
@@ -166,19 +166,19 @@ def in_lanes(view: View, *layouts: Layout) -> Attempt:
 
 
 def sum_of_four(x: Any) -> Any:
-    """Returns the sum of each four lanes, in all four of them."""
+    """The sum of each four lanes, in all four of them."""
     y = x + exchanged(x, 1)
     return y + exchanged(y, 2)
 
 
 def one_by_one(view: View, layout: Layout) -> Attempt:
-    """Returns the same attempt, one sequence after the other: with the same bits, for torques without lanes."""
+    """The same attempt, one sequence after the other: with the same bits, for torques without lanes."""
     x, text, slope = tables(layout), ["zero = scaled(0.0, k)"], view.slope
 
     def sequence(
         body: Inertia, p: Params, t: float, s: State, k: State, frame: Frame, h: float, n: int, again: int
     ) -> State:  # fmt: skip
-        """Returns the increment after n substeps; `again`: its first one is rounded as that of a lane's second."""
+        """The increment after n substeps; `again`: its first one is rounded as that of a lane's second."""
         two = h + h
         before, z, since = scaled(0.0, k), scaled(h, k), h
         if again != 0:
@@ -226,25 +226,25 @@ LN2, HALF_SQUARE = 0.6931, 0.2402
 
 
 def rate2(body: Inertia, m: Vec3) -> Any:
-    """Returns the square of the rate."""
+    """The square of the rate."""
     w = rate_of(body, m)
     return dot(w, w)
 
 
 def first_length(body: Inertia, k: State, h: Any) -> Any:
-    """Returns the length of the first step on a way of length h, from the slope k at its start."""
+    """The length of the first step on a way of length h, from the slope k at its start."""
     a = times(k.m, body.inverse)
     rate = sqrt(4.0 * norm2(k.q) + sqrt(dot(a, a)))
     return h * min(1.0, FIRST_TURN_RADIANS / max(rate * abs(h), 1e-300))
 
 
 def fitted(h: Any, longest: Any) -> Any:
-    """Returns the number of equal steps on a way of length h, each about as long as allowed."""
+    """The number of equal steps on a way of length h, each about as long as allowed."""
     return max(1.0, nearest_whole(h / longest + NEARLY))
 
 
 def factor_of(tolerance2: Any, error2: Any, root: Any) -> Any:
-    """Returns the factor by which the next step may be longer: 0.8 (tolerance / error)^(1 / (order - 1)), about."""
+    """The factor by which the next step may be longer: 0.8 (tolerance / error)^(1 / (order - 1)), about."""
     error2 = where(error2 < 1e60, error2, 1e60)  # NaN is a large error, too
     m, e = fraction_exponent(tolerance2 / max(error2, 1e-60))
     x = root * (e + (m - 1.0))  # about the logarithm to base 2

@@ -430,7 +430,7 @@ def spread(count: int) -> tuple[Any, Any]:
 
 @cache
 def slopes_of(torque: UserTorque, slopes: UserTorque, columns: Columns, *, tilted: bool, windowed: bool) -> Any:
-    """Returns the torque with columns in the form that methods call one that carries numbers.
+    """The torque with columns in the form that methods call one that carries numbers.
 
     The numbers are dq and dm in principal axes, first the first number of all columns. They obey
     dq' = (dq (0, w) + q (0, dw)) / 2 and dm' = dm x w + m x dw + dN, with dw = I^-1 (dm - dI w).
@@ -492,7 +492,7 @@ ROW_BY_ROW = tuple((i, j) for i in range(3) for j in range(3))
 
 @cache
 def slopes_given(jacobian: Callable[..., Any], by: tuple[int, ...], *, by_rate: bool) -> UserTorque:
-    """Returns the derivatives of a torque that its user gave, in the form of those that are derived from its code.
+    """The derivatives of a torque that its user gave, in the form of those that are derived from its code.
 
     The user's function returns dN by a small turn in body axes and by the rate, both as rows, and dN by each parameter.
     """
@@ -514,7 +514,7 @@ Differences of fourth order over four such points err by about 1e-11 of a torque
 
 @cache
 def slopes_by_differences(torque: UserTorque, count: int, by: tuple[int, ...], *, by_rate: bool) -> UserTorque:
-    """Returns the derivatives of a torque by differences, in the form of those that are derived from its code."""
+    """The derivatives of a torque by differences, in the form of those that are derived from its code."""
     seen = apart(torque)
 
     def turned(q: Quat, k: int, angle: float) -> Quat:

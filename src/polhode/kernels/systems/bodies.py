@@ -448,7 +448,7 @@ _MASK = 0xFFFFFFFF
 
 
 def philox(a: int, b: int, c: int, d: int, k: int, m: int) -> tuple[int, int, int, int]:
-    """Returns four numbers of 32 bits for a counter of four such numbers and a key of two."""
+    """Four numbers of 32 bits for a counter of four such numbers and a key of two."""
     for _ in range(10):
         x, y = 0xD2511F53 * a, 0xCD9E8D57 * c
         a, b, c, d = ((y >> 32) & _MASK) ^ b ^ k, y & _MASK, ((x >> 32) & _MASK) ^ d ^ m, x & _MASK
@@ -457,7 +457,7 @@ def philox(a: int, b: int, c: int, d: int, k: int, m: int) -> tuple[int, int, in
 
 
 def two_normals(a: int, b: int, c: int, d: int) -> tuple[float, float]:
-    """Returns two normal numbers from 128 bits, by the transformation of Box and Muller."""
+    """Two normal numbers from 128 bits, by the transformation of Box and Muller."""
     u = ((a << 21) + (b >> 11) + 0.5) * 2.0**-53
     v = ((c << 21) + (d >> 11)) * 2.0**-53
     r, angle = sqrt(-2.0 * log(u)), 2.0 * pi * v
@@ -465,7 +465,7 @@ def two_normals(a: int, b: int, c: int, d: int) -> tuple[float, float]:
 
 
 def normals(number: int, body: int, place: int, seed: int, seed_high: int) -> tuple[Vec3, Vec3]:
-    """Returns six normal numbers for a step, a body and a place in the step: whatever else is computed, the same."""
+    """Six normal numbers for a step, a body and a place in the step: whatever else is computed, the same."""
     low, high = number & _MASK, (number >> 32) & _MASK
     p = philox(low, high, body, 3 * place, seed, seed_high)
     q = philox(low, high, body, 3 * place + 1, seed, seed_high)

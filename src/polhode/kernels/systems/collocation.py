@@ -84,7 +84,7 @@ PLACES = _numbers.nodes
 
 
 def room_of(n: int, forces: int) -> int:
-    """Returns the numbers of room for n bodies under forces that need this room for themselves."""
+    """The numbers of room for n bodies under forces that need this room for themselves."""
     return HEAD + NODES * (ROWS * n + 4 * n + forces + 1) + 7 * n
 
 
@@ -152,7 +152,7 @@ weighted = function(
 
 
 def held_vector(v: Any) -> Any:
-    """Returns rows that stay as they are when others are written in their place: in plain Python a row is a view."""
+    """Rows that stay as they are when others are written in their place: in plain Python a row is a view."""
     return (1.0 * v[0], 1.0 * v[1], 1.0 * v[2])
 
 
@@ -162,12 +162,12 @@ def held_quaternion(q: Any) -> Any:
 
 
 def farthest(p: Any, q: Any) -> Any:
-    """Returns the largest difference of the components of two quaternions, node by node."""
+    """The largest difference of the components of two quaternions, node by node."""
     return row_maximum(row_maximum(abs(p[0] - q[0]), abs(p[1] - q[1])), row_maximum(abs(p[2] - q[2]), abs(p[3] - q[3])))
 
 
 def collocation(forces: Forces, *, tilted: bool, gyrostat: bool, in_lanes: bool) -> Callable[..., int]:
-    """Returns the step of Gauss collocation on positions, attitudes, velocities and angular momenta together.
+    """The step of Gauss collocation on positions, attitudes, velocities and angular momenta together.
 
     The iteration ends where the state changes by less than the tolerance in its room, relative to its size, and at
     round-off if that is zero.
@@ -204,7 +204,7 @@ def collocation(forces: Forces, *, tilted: bool, gyrostat: bool, in_lanes: bool)
         return first_unsound(n, memory)
 
     def first_unsound(n: int, memory: Any) -> int:
-        """Returns the first body whose forces are no numbers at some node, or -1."""
+        """The first body whose forces are no numbers at some node, or -1."""
         rows = rows_of(memory, HEAD, 8)
         total = 0.0 * rows[23 * n]
         for k in range(23 * n, 29 * n):
@@ -388,7 +388,7 @@ their ratio."""
 
 
 def adaptive_driver(step: Callable[..., int]) -> Callable[..., int]:
-    """Returns the loop over steps that adapt, so that their polynomials suggest errors as small as `goal`.
+    """The loop over steps that adapt, so that their polynomials suggest errors as small as `goal`.
 
     It stops at the end, after `stop` steps in all, or where no step can be made, with the state before. Output times
     between steps are reached by steps aside, which begin with the polynomial of the step around them.
