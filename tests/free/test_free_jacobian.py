@@ -207,3 +207,16 @@ def test_known_until_is_where_the_angle_is_reached() -> None:
 def test_bad_covariances(P: Any, words: str) -> None:
     with pytest.raises(ValueError, match=words):
         ph.FreeMotion(BODY, START).covariance(P, 1.0, by="omega")
+
+
+def test_long_arrays() -> None:
+    """Times are computed in blocks, short ones among them: each as if it were alone."""
+    times = np.r_[np.linspace(-0.5, 0.5, 41), np.linspace(1.0, 300.0, 120), 1e9]
+    by = ("inertia", "attitude", "omega")
+    for moments, omega in (
+        ([1.0, 1.4, 2.1], [0.3, 0.2, 0.9]), ([1.0, 1.4, 2.1], [1e-5, 1.0, 2e-5]), ([1.0, 1.4, 2.1], [0.0, 0.0, 1.0]),
+        ([1.0, 1.4, 2.1], [0.0, 0.05, 0.0]), ([1.0, 1.0, 2.0], [0.3, 0.1, 1.0]), ([1.0, 1.0, 1.0], OMEGA),
+    ):  # fmt: skip
+        motion = ph.FreeMotion(ph.Body(moments), omega)
+        one_by_one = np.array([motion.jacobian(t, by) for t in times])
+        np.testing.assert_array_equal(motion.jacobian(times, by), one_by_one)

@@ -69,15 +69,14 @@ def jacobian(motion: FreeMotion, t: Any, by: str | Sequence[str], axes: str) -> 
     motion.refuse_too_many_turns(times)
     flat, count = np.ascontiguousarray(times.reshape(-1)), len(motion._motions)
     first = dict(zip(asked, np.cumsum([0, *(COLUMNS[name] for name in asked)]).tolist(), strict=False))
-    out = np.zeros((count, flat.size, 6, sum(COLUMNS[name] for name in asked)))
+    out = np.empty((count, flat.size, 6, sum(COLUMNS[name] for name in asked)))
     moving = {name: k for name, k in first.items() if name not in ("attitude", "t")}
     if moving:
         variations = np.concatenate([_variations(motion, name) for name in moving], axis=1)
         columns = np.concatenate([np.arange(k, k + COLUMNS[name], dtype=np.float64) for name, k in moving.items()])
-        _fill(motion, flat, variations, columns, out)
-    if "attitude" in first:
-        k = first["attitude"]
-        out[..., :3, k : k + 3] = _matrix(motion._quaternion)[:, None] if in_body else np.eye(3)
+        _fill(motion, flat, variations, columns, out, first.get("attitude", -1))
+    elif "attitude" in first:
+        out[..., first["attitude"] : first["attitude"] + 3] = np.eye(6, 3)
     if "t" in first or in_body:
         state = motion.at_checked(flat)
         q, w, m = (x.reshape(count, flat.size, -1) for x in (state.quaternion, state.omega, state.momentum))
@@ -85,9 +84,10 @@ def jacobian(motion: FreeMotion, t: Any, by: str | Sequence[str], axes: str) -> 
             out[..., :3, first["t"]] = _rotated(q, w)
             out[..., 3:, first["t"]] = np.linalg.solve(motion._tensor[:, None], np.cross(m, w)[..., None])[..., 0]
         if in_body:
+            if "attitude" in first:
+                out[..., :3, first["attitude"] : first["attitude"] + 3] = _matrix(motion._quaternion)[:, None]
             out[..., :3, :] = np.swapaxes(_matrix(q), -1, -2) @ out[..., :3, :]
-    if not np.isfinite(out.sum()):
-        out[np.isnan(out)] = np.inf  # a difference, or a multiple by zero, of elements that overflow
+            out[np.isnan(out)] = np.inf  # a difference, or a multiple by zero, of elements that overflow
     return out.reshape(*motion._shape, *times.shape, 6, -1)
 
 
@@ -102,19 +102,21 @@ def derivatives_along(motion: FreeMotion, times: Floats, inertia: Floats, omega:
     The changes are columns, as `FreeMotion.jacobian` has them by "inertia", "omega" and "attitude".
     """
     variations = inertia.T @ _variations(motion, "inertia") + omega.T @ _variations(motion, "omega")
-    out = np.zeros((1, times.size, 6, omega.shape[1]))
+    out = np.empty((1, times.size, 6, omega.shape[1]))
     _fill(motion, times, variations, np.arange(omega.shape[1], dtype=np.float64), out)
     out[0, :, :3] += attitude
     return np.asarray(out[0])
 
 
-def _fill(motion: FreeMotion, times: Floats, variations: Floats, columns: Floats, out: Floats) -> None:
-    """Writes these columns, along these variations."""
+def _fill(
+    motion: FreeMotion, times: Floats, variations: Floats, columns: Floats, out: Floats, attitude: int = -1
+) -> None:  # fmt: skip
+    """Writes these columns, along these variations, and those by a turn of the start in space from `attitude` on."""
     count, width = variations.shape[:2]
     given = (motion._motions.reshape(-1), motion._starts.reshape(-1), variations.reshape(-1), times, columns)
     made = (np.empty(CHANGE * width), out.reshape(-1))
-    sizes = (motion.t0, count, times.size, width, out.shape[-1])
-    _run(jacobian_rows, "pppppppdiiii", given, made, sizes, count * times.size > MOST_INTERPRETED)
+    sizes = (motion.t0, count, times.size, width, out.shape[-1], attitude)
+    _run(jacobian_rows, "pppppppdiiiii", given, made, sizes, count * times.size > MOST_INTERPRETED)
 
 
 def _variations(motion: FreeMotion, name: str) -> Floats:

@@ -16,8 +16,9 @@ from math import cos, exp, inf, pi, sin, sqrt
 from typing import Any, NamedTuple
 
 from polhode.kernels.algebra.quat import conjugate, multiply, norm2, to_space
-from polhode.kernels.algebra.vec import cross, dot, placed
-from polhode.kernels.codegen import tuple_of, writer_of
+from polhode.kernels.algebra.trig import sine_versine
+from polhode.kernels.algebra.vec import combine, cross, dot, placed, times
+from polhode.kernels.codegen import function, tuple_of, writer_of
 from polhode.kernels.free import closed_form as form
 from polhode.kernels.free.closed_form import CONSTANTS, DIRECT, FRAME, GIVEN, MOTION, STEADY, Constants, scaled_time
 from polhode.kernels.free.elliptic_functions import cel
@@ -114,6 +115,7 @@ class Now(NamedTuple):
     sn: float
     cn: float
     dn: float
+    over: float  # 1 / dn
     D2: float  # dn(u0) dn(u) (D2(u) - D2(u0)), which does not overflow where D2 does
     squares: Vec3  # int y1^2, y2^2, y3^2
     products: Vec3  # int y2 y3, y3 y1, y1 y2
@@ -128,15 +130,32 @@ _load_given = tuple_of(GIVEN)
 _load_constants = tuple_of(CONSTANTS)
 _load_frame = tuple_of(FRAME)
 
+BLOCK = 32
+"""The times that are computed together: what they share stays in the processor's fastest memory."""
+SHARED = 27
+"""The numbers of `Now`, and a matrix."""
+_lines = [f"x[{BLOCK * k} + r] = v[{k}]" for k in range(SHARED)]
+_store_shared: Any = function("store(x, r, v)", _lines, {})
+_store_six: Any = function("store(x, r, v)", _lines[:6], {})
+_load_shared: Any = function("load(x, r)", [f"return ({', '.join(f'x[{BLOCK * k} + r]' for k in range(SHARED))})"], {})
+_store_column: Any = function(
+    "store(out, k, stride, x, r)", [f"out[k + {i} * stride] = number(x[{BLOCK * i} + r])" for i in range(6)],
+    {"number": lambda x: inf if x != x else x},
+)  # fmt: skip
+_store_turn: Any = function(
+    "store(out, k, stride)", [f"out[k + {i} * stride + {j}] = {float(i == j)}" for i in range(6) for j in range(3)], {}
+)
+
 
 def jacobian_rows(
     motions: Any, given: Any, variations: Any, t: Any, columns: Any, work: Any, out: Any, t0: float, count: int,
-    times: int, width: int, stride: int,
+    times: int, width: int, stride: int, attitude: int,
 ) -> int:  # fmt: skip
     """Computes the change of rotation vectors (space axes) and rates (user's axes) with each of `width` variations.
 
     `work` has room for the changes of one motion. `out` has the shape (motions, times, 6, stride), and `columns` says
-    which of its columns belong to the variations.
+    which of its columns belong to the variations. From column `attitude` on, unless it is negative, are those of a turn
+    of the start in space, which do not change.
     """
     for i in range(count):
         c = Constants(*_load_constants(motions, MOTION * i))
@@ -145,42 +164,117 @@ def jacobian_rows(
         moves = c.kind != STEADY
         series = _series(c)
         e = _elliptic(c, x) if moves else _no_elliptic()
+        shared, found = scratch(SHARED * BLOCK), scratch(6 * BLOCK)
         frequency, rate = _frequency(x, moves), sqrt(dot(x.w, x.w))
         left, right = (frame[1], frame[2], frame[3], frame[4]), (frame[5], frame[6], frame[7], frame[8])
         begin = _unit(multiply(left, _turn(c, series, x, 0.0)[0]))
-        to_user = _unit(conjugate(right))
+        to_user = _columns(_unit(conjugate(right)), frame[0])
         L = to_space(begin, x.y)
         for k in range(width):
             variation = _load_variation(variations, VARIATION * (width * i + k))
             _store_change(work, CHANGE * k, _change(e, x, begin, moves, variation))
-        for j in range(times):
-            s = scaled_time(t[j] - t0, frame)
-            turn, y = _turn(c, series, x, s)
-            q = _unit(multiply(left, turn))
-            is_short, is_slight = frequency * abs(s) <= SHORT, rate * abs(s) <= SHORT
-            now = _now(c, e, x, s, y) if moves and not is_short else _steady_now(x, s)
-            for k in range(width):
-                v = Change(*_load_change(work, CHANGE * k))
-                if is_short:
-                    dy, dw, area, eta = _by_series(x, v, s, frequency, rate if is_slight else 0.0)
+        for first in range(0, times, BLOCK):
+            size, at = min(BLOCK, times - first), (i * times + first) * 6 * stride
+            if moves:  # in loops over times, of which a processor makes several at once
+                if c.kind == DIRECT:
+                    for r in range(size):
+                        s = scaled_time(t[first + r] - t0, frame)
+                        _keep(shared, r, c, e, x, L, left, s, _turn(c, series, x, s), True)
                 else:
-                    dy = _by_elliptic(e, v, now) if moves else _by_hyperbolic(x, v, s)
-                    dw, area, eta = _rate_change(x, v, dy, now.y), _area(v, now), (0.0, 0.0, 0.0)
-                if is_short and is_slight:
-                    zeta = to_space(q, eta)
-                else:
-                    end, along, r = to_space(q, dy), s * v.energy + area, 1.0 / (x.G * x.G)
-                    z = cross(L, (v.begin1 - end[0], v.begin2 - end[1], v.begin3 - end[2]))
-                    zeta = (r * (z[0] + along * L[0]), r * (z[1] + along * L[1]), r * (z[2] + along * L[2]))
-                dw = to_space(to_user, dw)
-                at = (i * times + j) * 6 * stride + int(columns[k])
-                out[at] = zeta[0]
-                out[at + stride] = zeta[1]
-                out[at + 2 * stride] = zeta[2]
-                out[at + 3 * stride] = dw[0] * frame[0]
-                out[at + 4 * stride] = dw[1] * frame[0]
-                out[at + 5 * stride] = dw[2] * frame[0]
+                    for r in range(size):
+                        s = scaled_time(t[first + r] - t0, frame)
+                        _keep(shared, r, c, e, x, L, left, s, _turn(c, series, x, s), False)
+                for k in range(width):
+                    v = Change(*_load_change(work, CHANGE * k))
+                    if max(abs(v.s1), abs(v.s2), abs(v.s3), abs(v.s23), abs(v.s31), abs(v.s12)) > 0.0:
+                        for r in range(size):
+                            _store_six(found, r, _moved(e, v, x, L, to_user, shared, r, True))
+                    else:
+                        for r in range(size):
+                            _store_six(found, r, _moved(e, v, x, L, to_user, shared, r, False))
+                    for r in range(size):
+                        _store_column(out, at + r * 6 * stride + int(columns[k]), stride, found, r)
+            if attitude >= 0:
+                for r in range(size):
+                    _store_turn(out, at + r * 6 * stride + attitude, stride)
+            for r in range(size):
+                s = scaled_time(t[first + r] - t0, frame)
+                if not moves or frequency * abs(s) <= SHORT:
+                    turn, _ = _turn(c, series, x, s)
+                    q = _unit(multiply(left, turn))
+                    for k in range(width):
+                        v = Change(*_load_change(work, CHANGE * k))
+                        _store_six(found, 0, _moved_otherwise(x, v, s, q, L, to_user, frequency, rate))
+                        _store_column(out, at + r * 6 * stride + int(columns[k]), stride, found, 0)
     return OK
+
+
+# --- blocks of times -----------------------------------------------------------------------------------------------
+
+
+def _keep(
+    shared: Any, r: int, c: Constants, e: Elliptic, x: JacobianStart, L: Vec3, left: Quat, s: float,
+    turned: tuple[Quat, Vec3], direct: bool,
+) -> None:  # fmt: skip
+    """Keeps what all variations share at time r of a block, and [L x] R / G^2."""
+    turn, y = turned
+    now = _now(c, e, x, s, y, direct)
+    R = _columns(_unit(multiply(left, turn)), 1.0 / (x.G * x.G))
+    _store_shared(
+        shared, r, (now.t, *now.y, now.sn, now.cn, now.dn, now.over, now.D2, *now.squares, *now.products, *now.twist,
+                    *cross(L, R[0]), *cross(L, R[1]), *cross(L, R[2])),
+    )  # fmt: skip
+
+
+def _moved(
+    e: Elliptic, v: Change, x: JacobianStart, L: Vec3, to_user: tuple[Vec3, Vec3, Vec3], shared: Any, r: int,
+    of_body: bool,
+) -> tuple[float, ...]:  # fmt: skip
+    """The change of rotation vector and rate at time r of a block; unless `of_body`, the variation is of rates only."""
+    k = _load_shared(shared, r)
+    now = Now(k[0], (k[1], k[2], k[3]), k[4], k[5], k[6], k[7], k[8], (k[9], k[10], k[11]), (k[12], k[13], k[14]),
+              (k[15], k[16], k[17]))  # fmt: skip
+    dy, g = _by_elliptic(e, v, now, of_body), 1.0 / (x.G * x.G)
+    begin = cross(L, (g * v.begin1, g * v.begin2, g * v.begin3))
+    along, dw = now.t * v.energy, times(dy, x.inverse)
+    if of_body:
+        along, dw = along + _area(v, now), _rate_change(x, v, dy, now.y)
+    along = g * along
+    z = combine(begin, along, L)
+    a, b, d = dy
+    return (
+        z[0] - (a * k[18] + b * k[21] + d * k[24]), z[1] - (a * k[19] + b * k[22] + d * k[25]),
+        z[2] - (a * k[20] + b * k[23] + d * k[26]), *_applied(to_user, dw),
+    )  # fmt: skip
+
+
+def _moved_otherwise(
+    x: JacobianStart, v: Change, s: float, q: Quat, L: Vec3, to_user: tuple[Vec3, Vec3, Vec3],
+    frequency: float, rate: float,
+) -> tuple[float, ...]:  # fmt: skip
+    """The same without elliptic functions: for short times, and of steady rotations."""
+    now = _steady_now(x, s)
+    is_slight = rate * abs(s) <= SHORT
+    if frequency * abs(s) <= SHORT:
+        dy, dw, area, eta = _by_series(x, v, s, frequency, rate if is_slight else 0.0)
+        if is_slight:
+            return (*to_space(q, eta), *_applied(to_user, dw))
+    else:
+        dy = _by_hyperbolic(x, v, s)
+        dw, area = _rate_change(x, v, dy, now.y), _area(v, now)
+    end, along, g = to_space(q, dy), s * v.energy + area, 1.0 / (x.G * x.G)
+    z = cross(L, (v.begin1 - end[0], v.begin2 - end[1], v.begin3 - end[2]))
+    return (*times(combine(z, along, L), (g, g, g)), *_applied(to_user, dw))
+
+
+def _columns(q: Quat, size: float) -> tuple[Vec3, Vec3, Vec3]:
+    """The matrix of a rotation times a number, column by column."""
+    return (to_space(q, (size, 0.0, 0.0)), to_space(q, (0.0, size, 0.0)), to_space(q, (0.0, 0.0, size)))
+
+
+def _applied(columns: tuple[Vec3, Vec3, Vec3], v: Vec3) -> Vec3:
+    a, b, c = columns
+    return combine(combine(times(a, (v[0], v[0], v[0])), v[1], b), v[2], c)
 
 
 # --- the motion ----------------------------------------------------------------------------------------------------
@@ -323,7 +417,7 @@ def _elliptic(c: Constants, x: JacobianStart) -> Elliptic:
         B_K, D_K = cel(c.k, 1.0, 1.0, 0.0) / c.Kc, 1.0 - mc * cel(c.k, 1.0, 0.0, 1.0) / c.Kc
         over = _nome_over_parameter(mc, c.k)
     made = Elliptic(A, C, e, g, root_e, c.s * c.lam, m, mc, sn, cn, dn, B_K, D_K, 2.0 * B, 2.0 * D, over, 0.0, 0.0)
-    D2, sn2 = _integrals(c, made, c.u0, dn)
+    D2, sn2 = _integrals(c, made, c.u0, dn, True) if c.kind == DIRECT else _integrals(c, made, c.u0, dn, False)
     return Elliptic(A, C, e, g, root_e, c.s * c.lam, m, mc, sn, cn, dn, B_K, D_K, 2.0 * B, 2.0 * D, over, D2, sn2)
 
 
@@ -335,17 +429,18 @@ def _nome_over_parameter(m: float, kc: float) -> float:
     return e * (1.0 + e4 * (2.0 + e4 * (15.0 + e4 * 150.0)))
 
 
-def _integrals(c: Constants, e: Elliptic, u: float, dn: float) -> tuple[float, float]:
-    """dn times the integral of sn^2 / dn^2, and that of sn^2, from 0 to u, |u| <= K; if DIRECT their periodic parts.
+def _integrals(c: Constants, e: Elliptic, u: float, dn: float, direct: bool) -> tuple[float, float]:
+    """dn times the integral of sn^2 / dn^2, and that of sn^2, from 0 to u, |u| <= K; if direct their periodic parts.
 
     Logarithmic derivatives of theta functions, DLMF 22.16(ii), with q / m (q' / m' if DUAL) taken out as one number.
     """
     q = c.q
     q2 = q * q
     q3, q8, q15 = q2 * q, q2 * q2 * q2 * q2, q2 * q2 * q2 * q2 * q2 * q2 * q2 * q
-    if c.kind == DIRECT:
+    if direct:
         h = 0.5 * pi / c.K
-        s1, c1 = sin(2.0 * h * u), cos(2.0 * h * u)
+        sine, versine = sine_versine(min(max(h * u, -form.RIGHT_ANGLE), form.RIGHT_ANGLE))
+        s1, c1 = 2.0 * sine * (1.0 - versine), 1.0 - 2.0 * sine * sine
         s2, c2 = 2.0 * s1 * c1, 1.0 - 2.0 * s1 * s1
         s3, c3 = s2 * c1 + c2 * s1, c2 * c1 - s2 * s1
         s4, c4 = 2.0 * s2 * c2, 1.0 - 2.0 * s2 * s2
@@ -380,10 +475,10 @@ def _steady_now(x: JacobianStart, s: float) -> Now:
     """A steady rotation: y does not change."""
     y1, y2, y3 = x.y
     squares, products = (y1 * y1 * s, y2 * y2 * s, y3 * y3 * s), (y2 * y3 * s, y3 * y1 * s, y1 * y2 * s)
-    return Now(s, x.y, 0.0, 1.0, 1.0, 0.0, squares, products, (0.0, 0.0, 0.0))
+    return Now(s, x.y, 0.0, 1.0, 1.0, 1.0, 0.0, squares, products, (0.0, 0.0, 0.0))
 
 
-def _now(c: Constants, e: Elliptic, x: JacobianStart, s: float, y: Vec3) -> Now:
+def _now(c: Constants, e: Elliptic, x: JacobianStart, s: float, y: Vec3, direct: bool) -> Now:
     """What all variations share at the time s, at which the momentum is G y."""
     A, C, g, a2 = e.A, e.C, e.g, x.a[1]
     halves, u = 0.0, c.u0 + s * e.rate
@@ -391,15 +486,18 @@ def _now(c: Constants, e: Elliptic, x: JacobianStart, s: float, y: Vec3) -> Now:
         n, f = form.turns(s, c.rate_high, c.rate_low)
         m = form.nearest(f + 0.5 * c.u0 / c.K)
         halves, u = n + m, c.u0 + (f - m) * (2.0 * c.K)
-    cn, sn, dn = form.parity(halves) * cos(u), form.parity(halves) * sin(u), 1.0
+    dn = y[2] / c.C
     if A > 0.0:
-        cn, sn, dn = y[0] / c.A, y[1] / c.B, y[2] / c.C
-    if c.kind != DIRECT and c.q <= SMALLEST_NOME and abs(u) > 20.0:
+        cn, sn = y[0] / c.A, y[1] / c.B
+    else:
+        sine, versine = sine_versine(min(max(u, -form.RIGHT_ANGLE), form.RIGHT_ANGLE))
+        cn, sn = form.parity(halves) * (1.0 - versine), form.parity(halves) * sine
+    if not direct and c.q <= SMALLEST_NOME and abs(u) > 20.0:
         F, E = _far_nome(c, u), exp(-min(abs(u) * 0.5 * pi / c.Kc, 740.0))
         cn, dn = form.parity(halves) * 2.0 * E * (1.0 - F), 2.0 * E * (1.0 + F)
-    D2, sn2 = _integrals(c, e, u, dn)
+    D2, sn2 = _integrals(c, e, u, dn, direct)
     D2, sn2 = e.dn * D2 - dn * e.D2, sn2 - e.sn2
-    if c.kind == DIRECT:
+    if direct:
         D2, sn2 = D2 + e.dn * dn * e.B_K * e.rate * s / e.mc, sn2 + e.D_K * e.rate * s
     elif halves != 0.0:
         if abs(s * c.rate_high) >= 2.0**51:  # `turns` does not count so far
@@ -428,20 +526,21 @@ def _now(c: Constants, e: Elliptic, x: JacobianStart, s: float, y: Vec3) -> Now:
         A / e.e * (cn * (fall - 1.0) + e.cn * e.sn * sn) - cn * A * slip / e.root_e,
         0.5 * C * sn * sn * dm * over - dn * C * y12 + A * sn * (cn * over) * phase / (e.e * C),
     )
-    return Now(s, (y1, y2, y3), sn, cn, dn, D2, squares, products, twist)
+    return Now(s, (y1, y2, y3), sn, cn, dn, over, D2, squares, products, twist)
 
 
-def _by_elliptic(e: Elliptic, v: Change, now: Now) -> Vec3:
-    """dy from the changes of amplitudes, modulus and argument of the elliptic functions."""
-    sn, cn, dn, (y1, y2, y3) = now.sn, now.cn, now.dn, now.y
-    over = 1.0 / max(dn, 1e-300)
+def _by_elliptic(e: Elliptic, v: Change, now: Now, of_body: bool) -> Vec3:
+    """dy from the changes of amplitudes, modulus and argument of the elliptic functions, and of axes, if `of_body`."""
+    sn, cn, dn, over, (y1, y2, y3) = now.sn, now.cn, now.dn, now.over, now.y
+    inverse, ratio = 1.0 / e.root_e, e.g * e.A / (e.e * e.C)
     phase = dn * (v.phase + now.t * v.phase_t) - v.phase_D2 * now.D2  # dn A du
-    return (
-        cn * v.dA - sn * phase - v.turn2 * y3 + v.turn3 * now.twist[0],
-        (sn * v.dA + cn * phase) / e.root_e - y2 * v.half_e + v.turn1 * y3 + v.turn3 * now.twist[1],
-        dn * v.dC - 0.5 * e.C * sn * sn * over * v.dm - e.g * e.A * sn * (cn * over) * phase / (e.e * e.C)
-        - v.turn1 * y2 + v.turn2 * y1 + v.turn3 * now.twist[2],
-    )  # fmt: skip
+    d1, d2 = cn * v.dA - sn * phase, inverse * (sn * v.dA + cn * phase)
+    d3 = dn * v.dC - sn * over * (0.5 * e.C * v.dm * sn + ratio * cn * phase)
+    if of_body:
+        d1 += v.turn3 * now.twist[0] - v.turn2 * y3
+        d2 += v.turn3 * now.twist[1] - y2 * v.half_e + v.turn1 * y3
+        d3 += v.turn3 * now.twist[2] - v.turn1 * y2 + v.turn2 * y1
+    return d1, d2, d3
 
 
 # --- without elliptic functions ------------------------------------------------------------------------------------
