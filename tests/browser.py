@@ -63,7 +63,7 @@ class Tab:
     def evaluate(self, expression: str, argument: Any = None) -> Any:
         return self.page.evaluate(expression, argument)
 
-    def wait(self, expression: str, seconds: float = 20.0) -> None:
+    def wait(self, expression: str, seconds: float = 120.0) -> None:
         """Waits until an expression is true; a page with a policy cannot do this by itself."""
         for _ in range(int(seconds / 0.05)):
             if self.evaluate(expression):

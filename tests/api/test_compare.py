@@ -2,6 +2,7 @@
 
 import math
 import re
+import time
 from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
@@ -23,7 +24,10 @@ TOP: dict[str, Any] = {"torque": ph.HeavyTop(weight=2.0), **FREE}
 
 @pytest.fixture(scope="module")
 def free() -> Comparison:
-    return ph.compare(BODY, **FREE, methods="MR2,RK4", steps=[0.05, 0.1, 0.025], repeats=2)
+    begun = time.perf_counter()
+    made = ph.compare(BODY, **FREE, methods="MR2,RK4", steps=[0.05, 0.1, 0.025], repeats=2)
+    assert all(0.0 < entry.seconds < time.perf_counter() - begun for entry in made.entries)
+    return made
 
 
 @pytest.fixture(scope="module")
@@ -44,7 +48,6 @@ def test_errors_of_a_free_body_are_those_against_the_exact_motion(free: Comparis
     assert entry.energy_error is not None
     np.testing.assert_array_equal(entry.energy_error, solution.energy_error)
     assert (entry.steps, entry.evaluations) == (100, 0)
-    assert 0 < entry.seconds < 1
     assert free.t[-1] == 5.0
     np.testing.assert_allclose(free.t, np.arange(1, 51) * 0.1, rtol=1e-15)  # the grid of the longest step
 

@@ -197,23 +197,26 @@ class Stop(Exception):
 def test_an_interrupted_compilation_goes_on_by_itself(
     kind: type[BaseException], empty_cache: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    begun, go_on = threading.Event(), threading.Event()
+    begun, go_on, ended = threading.Event(), threading.Event(), threading.Event()
     compiled = programs._compile
 
     def slow(*given: Any) -> Any:
         begun.set()
-        assert go_on.wait(60)
-        return compiled(*given)
+        try:
+            assert go_on.wait(600)
+            return compiled(*given)
+        finally:
+            ended.set()
 
     def handler(number: int, frame: Any) -> None:
         raise kind
 
     monkeypatch.setattr(programs, "_compile", slow)
     usual = signal.signal(signal.SIGUSR1, handler)
-    filters, before = warnings.filters[:], time.perf_counter()
+    filters = warnings.filters[:]
 
     def send() -> None:
-        begun.wait(60)
+        begun.wait(600)
         os.kill(os.getpid(), signal.SIGUSR1)
 
     sender = threading.Thread(target=send)
@@ -221,7 +224,7 @@ def test_an_interrupted_compilation_goes_on_by_itself(
     try:
         with pytest.raises(kind):
             program(tripled, "pi")
-        assert time.perf_counter() - before < 30.0  # nobody has waited for what takes long
+        assert not ended.is_set()  # nobody has waited for what takes long
         assert warnings.filters == filters
     finally:
         sender.join()
@@ -293,7 +296,7 @@ def test_a_fork_waits_for_the_compiler(empty_cache: Path, monkeypatch: pytest.Mo
     monkeypatch.setattr(programs, "_compile", slow)
     other = threading.Thread(target=program, args=(tripled, "pi"))
     other.start()
-    assert begun.wait(60)
+    assert begun.wait(600)
     child = os.fork()
     if child == 0:
         right = False
@@ -302,7 +305,7 @@ def test_a_fork_waits_for_the_compiler(empty_cache: Path, monkeypatch: pytest.Mo
         finally:
             os._exit(0 if right else 1)
     other.join()
-    end = time.monotonic() + 120
+    end = time.monotonic() + 600
     while (found := os.waitpid(child, os.WNOHANG)) == (0, 0) and time.monotonic() < end:
         time.sleep(0.01)
     if found == (0, 0):
@@ -336,14 +339,14 @@ def test_an_interrupt_before_a_fork_comes_after_it(monkeypatch: pytest.MonkeyPat
         if child == 0:
             os._exit(0)
         os.waitpid(child, 0)
-        end = time.monotonic() + 60.0
+        end = time.monotonic() + 600.0
         while time.monotonic() < end:  # it comes between two instructions
             time.sleep(0.01)
 
     usual = signal.signal(signal.SIGINT, signal.default_int_handler)
     other = threading.Thread(target=hold)
     other.start()
-    held.wait(60)
+    assert held.wait(600)
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", DeprecationWarning)

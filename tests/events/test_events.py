@@ -608,7 +608,7 @@ def test_functions_may_be_called_with_arrays() -> None:
     step=st.floats(0.05, 0.3),
     backward=st.booleans(),
 )
-@settings(max_examples=8, deadline=None)
+@settings(max_examples=8)
 def test_against_a_search_on_a_fine_grid(
     omega: Any, axis: Any, level: float, frequency: float, step: float, backward: bool
 ) -> None:

@@ -158,7 +158,7 @@ rates = st.tuples(*[st.one_of(st.just(0.0), st.floats(-3.0, 3.0), st.sampled_fro
 
 
 @pytest.mark.filterwarnings("ignore:.*digits of the phase:UserWarning")
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 @example((2.0, 1.5, 1.5), (5e-324, 0.0, 0.25), 1.0)
 @example((1.5, 1.5, 2.0), (0.0, 1.0, 2.2250738585e-313), 1.0)
 @example((2.0, 1.5, 1.5), (1.9853310101387396e-245, 1.0, 0.0), 0.0)
@@ -175,7 +175,7 @@ def test_any_motion_keeps_what_it_must(inertia: Any, omega: Any, t: float) -> No
     assert motion.precession_period > 0
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(moments, rates, st.floats(-30.0, 30.0))
 def test_there_and_back(inertia: Any, omega: Any, t: float) -> None:
     """A motion with its rates reversed runs backwards; near the separatrix it may have to be let off some digits."""

@@ -6,14 +6,13 @@ tests repeats it with other points, a few hundred a function.
 
 import itertools
 import math
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import mpmath as mp
 import numpy as np
 import pytest
-from hypothesis import assume, given, settings
+from hypothesis import assume, given
 from hypothesis import strategies as st
 
 import polhode as ph
@@ -34,15 +33,6 @@ WORST = {
     "ellippi_complete": 4.5,
 }
 """The worst error measured at 100,000 points (docs/understand/elliptic.md), and a quarter for points not yet seen."""
-
-
-def for_all(*strategies: st.SearchStrategy[Any]) -> Callable[[Callable[..., None]], Callable[..., None]]:
-    """Hypothesis without a deadline, which a busy machine misses."""
-
-    def property_of(test: Callable[..., None]) -> Callable[..., None]:
-        return settings(deadline=None)(given(*strategies)(test))
-
-    return property_of
 
 
 # --- accuracy ------------------------------------------------------------------------------------------------------
@@ -122,7 +112,7 @@ everywhere = st.one_of(above, above.map(lambda x: -x))
 arguments = st.one_of(st.floats(-20, 20), st.floats(-1e6, 1e6), st.floats(-1e-3, 1e-3))
 
 
-@for_all(arguments, everywhere)
+@given(arguments, everywhere)
 def test_squares(u: float, mc: float) -> None:
     s, c, d = kernels.jacobi(u, mc)
     assert abs(s * s + c * c - 1) < 10 * EPS
@@ -132,7 +122,7 @@ def test_squares(u: float, mc: float) -> None:
         assert d == pytest.approx(math.hypot(math.sqrt(mc), math.sqrt(1 - mc) * c), rel=6 * EPS, abs=0)
 
 
-@for_all(st.floats(-30, 30), above.filter(lambda mc: mc > 0), st.integers(-1000, 1000))
+@given(st.floats(-30, 30), above.filter(lambda mc: mc > 0), st.integers(-1000, 1000))
 def test_periods(x: float, mc: float, n: int) -> None:
     """By 2 n K, rounded: the error of the argument is an eps of it, and of the functions an eps (|u| |f'| + |f|)."""
     k = kernels.ellipk(mc)
@@ -148,7 +138,7 @@ def test_periods(x: float, mc: float, n: int) -> None:
     assert abs(e - sign * c) < 8 * EPS + 2 * slack * abs(s * d) + (1 + mc) * slack**2
 
 
-@for_all(arguments, everywhere)
+@given(arguments, everywhere)
 def test_signs(u: float, mc: float) -> None:
     s, c, d = kernels.jacobi(u, mc)
     assert kernels.jacobi(-u, mc) == (-s, c, d)
@@ -159,14 +149,14 @@ def test_signs(u: float, mc: float) -> None:
         assert np.array_equal(kernels.ellippi(nc, -u, mc), -kernels.ellippi(nc, u, mc), equal_nan=True)
 
 
-@for_all(arguments, arguments, above)
+@given(arguments, arguments, above)
 def test_amplitude_grows(u: float, v: float, mc: float) -> None:
     low, high = sorted((u, v))
     a, b = kernels.amplitude(low, mc), kernels.amplitude(high, mc)
     assert a <= b + 3 * EPS * max(abs(a), abs(b))
 
 
-@for_all(arguments, everywhere)
+@given(arguments, everywhere)
 def test_amplitude_is_the_angle_of_sn_and_cn(u: float, mc: float) -> None:
     s, c, _ = kernels.jacobi(u, mc)
     a = kernels.amplitude(u, mc)
@@ -174,7 +164,7 @@ def test_amplitude_is_the_angle_of_sn_and_cn(u: float, mc: float) -> None:
     assert abs(math.cos(a) - c) <= EPS * (2 + abs(a))
 
 
-@for_all(st.one_of(st.floats(-10, 10), st.floats(-1e5, 1e5)), above.filter(lambda mc: mc > 0))
+@given(st.one_of(st.floats(-10, 10), st.floats(-1e5, 1e5)), above.filter(lambda mc: mc > 0))
 def test_first_kind_undoes_the_amplitude(x: float, mc: float) -> None:
     """Up to the rounding of the amplitude, which the steepness of F makes larger by 1/dn."""
     u = x * kernels.ellipk(mc)
@@ -185,7 +175,7 @@ def test_first_kind_undoes_the_amplitude(x: float, mc: float) -> None:
     assert abs(kernels.ellipf(a, mc) - u) <= 8 * EPS * (abs(u) + steepness)
 
 
-@for_all(st.floats(-300, 0).map(lambda x: 10.0**x).filter(lambda x: x < 1))
+@given(st.floats(-300, 0).map(lambda x: 10.0**x).filter(lambda x: x < 1))
 def test_legendre_relation(mc: float) -> None:
     m = 1 - mc
     k, e, k1, e1 = kernels.ellipk(mc), kernels.ellipe(mc), kernels.ellipk(m), kernels.ellipe(m)
@@ -196,7 +186,7 @@ def test_legendre_relation(mc: float) -> None:
 grid = st.integers(-(2**22), 2**22).map(lambda n: n * 2.0**-20)
 
 
-@for_all(grid, grid, st.one_of(st.floats(0.01, 1), st.floats(1, 20)))
+@given(grid, grid, st.one_of(st.floats(0.01, 1), st.floats(1, 20)))
 def test_addition_theorem(u: float, v: float, mc: float) -> None:
     """DLMF 22.8.1 to 22.8.3; u + v is exact."""
     m = 1 - mc
@@ -210,7 +200,7 @@ def test_addition_theorem(u: float, v: float, mc: float) -> None:
 # --- special cases -------------------------------------------------------------------------------------------------
 
 
-@for_all(arguments)
+@given(arguments)
 def test_circular_limit(u: float) -> None:
     """m = 0."""
     s, c, d = kernels.jacobi(u, 1.0)
@@ -221,7 +211,7 @@ def test_circular_limit(u: float) -> None:
         assert abs(value - u) <= 2.5 * EPS * abs(u)
 
 
-@for_all(st.floats(-1e4, 1e4))
+@given(st.floats(-1e4, 1e4))
 def test_hyperbolic_limit(u: float) -> None:
     """m = 1."""
     s, c, d = kernels.jacobi(u, 0.0)
@@ -232,13 +222,13 @@ def test_hyperbolic_limit(u: float) -> None:
         assert kernels.amplitude(u, 0.0) == pytest.approx(math.atan(math.sinh(u)), rel=3 * EPS)
 
 
-@for_all(st.floats(-1.5, 1.5))
+@given(st.floats(-1.5, 1.5))
 def test_integrals_at_the_separatrix(phi: float) -> None:
     assert kernels.ellipf(phi, 0.0) == pytest.approx(math.asinh(math.tan(phi)), rel=6 * EPS)
     assert kernels.ellipe_inc(phi, 0.0) == pytest.approx(math.sin(phi), rel=2 * EPS)
 
 
-@for_all(st.floats(-1.5, 1.5), st.one_of(st.floats(0.01, 0.99), st.floats(1.01, 50)))
+@given(st.floats(-1.5, 1.5), st.one_of(st.floats(0.01, 0.99), st.floats(1.01, 50)))
 def test_third_kind_in_other_terms(phi: float, mc: float) -> None:
     """DLMF 19.6(iv): n = 0, n = m, and m = 0."""
     assume(abs(phi) > 1e-150)
@@ -252,7 +242,7 @@ def test_third_kind_in_other_terms(phi: float, mc: float) -> None:
     assert kernels.ellippi(mc, phi, 1.0) == pytest.approx(circular, rel=8 * EPS)
 
 
-@for_all(above.filter(lambda mc: mc > 0), st.floats(0.1, 10), st.integers(1, 50))
+@given(above.filter(lambda mc: mc > 0), st.floats(0.1, 10), st.integers(1, 50))
 def test_a_right_angle_is_complete(mc: float, nc: float, n: int) -> None:
     """n half turns are 2 n complete integrals; n pi, rounded, is off by an eps of it, where each integrand is 1."""
     angle = n * math.pi

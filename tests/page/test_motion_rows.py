@@ -27,7 +27,7 @@ def worst(run: FreeRun | SolutionRun, exact: ph.FreeMotion, count: int = 7001) -
 @given(
     st.tuples(*[st.floats(0.1, 1.0)] * 3), st.tuples(*[st.floats(-1.0, 1.0)] * 3), st.floats(0.5, 100.0)
 )  # fmt: skip
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 def test_arcs_keep_to_the_stated_angle(masses: tuple[float, ...], omega: tuple[float, ...], turns: float) -> None:
     x, y, z = masses
     speed = math.sqrt(sum(w * w for w in omega))

@@ -28,7 +28,7 @@ def server(products: object) -> Iterator[PageServer]:  # noqa: F811
 
 def answer(server: PageServer, request: str) -> tuple[int, dict[str, list[str]], bytes]:
     """What the server answers to these bytes."""
-    with socket.create_connection(("127.0.0.1", server.server_port), timeout=10) as connection:
+    with socket.create_connection(("127.0.0.1", server.server_port), timeout=600) as connection:
         connection.sendall(request.encode("latin-1"))
         connection.shutdown(socket.SHUT_WR)
         got = b"".join(iter(lambda: connection.recv(65536), b""))

@@ -127,26 +127,30 @@ def test_a_tolerance_is_stopped_by_an_alarm(after: Callable[..., None]) -> None:
 @pytest.mark.usefixtures("plain")
 def test_plain_python_is_stopped_by_an_alarm(after: Callable[..., None]) -> None:
     """There the exception may come out of the torque's own lines, and the torque is not to blame."""
+    left = [4000]
 
     @ph.torque
     def slow(t: float, q: Any, w: Any, p: Any) -> Any:
+        left[0] -= 1
+        if left[0] == 0:  # the run is under way, however slow the machine is
+            signal.setitimer(signal.ITIMER_PROF, 0.001)
         return (0.0, 0.0, 0.1)
 
-    after(0.1, Alarm(Late).method)
+    after(600.0, Alarm(Late).method)
     with pytest.raises(Late) as caught:
         ph.simulate(BODY, slow, omega=[1, 2, 3], t_span=(0, 100), step=0.01, method="RK4")
     assert caught.value.solution.stats.steps > 0  # type: ignore[attr-defined]
-    after(0.1, Alarm(Late).method)
+    left[0] = 4000
     with pytest.raises(Late):
         ph.ensemble(BODY, slow, omega=np.ones((3, 3)), t_span=(0, 100), step=0.01, method="RK4", threads=1)
 
     @ph.torque
     def asleep(t: float, q: Any, w: Any, p: Any) -> Any:
-        time.sleep(10.0)
+        time.sleep(600.0)
         return (0.0, 0.0, 0.1)
 
-    after(0.1, Alarm(TimeoutError).method, asleep=True)
     with pytest.raises(TimeoutError, match="time is up"):  # while the torque is tried
+        after(0.1, Alarm(TimeoutError).method, asleep=True)
         ph.simulate(BODY, asleep, omega=[1, 2, 3], t_span=(0, 100), step=0.01, method="RK4")
 
 
@@ -188,24 +192,30 @@ def test_whose_exception_it_is() -> None:
 
 
 def test_work_that_cannot_be_interrupted(after: Callable[..., None]) -> None:
-    done, waited = threading.Event(), list[int]()
+    done, go_on, waited = threading.Event(), threading.Event(), list[int]()
 
     def work() -> int:
-        time.sleep(0.2)
+        assert go_on.wait(600.0)
         done.set()
         return 7
 
+    def on_wait() -> None:
+        waited.append(1)
+        go_on.set()
+
     assert uninterrupted(lambda: 3) == 3
-    assert uninterrupted(work, 0.05, lambda: waited.append(1)) == 7
+    assert uninterrupted(work, 0.05, on_wait) == 7
     assert waited == [1]
-    assert uninterrupted(work, 60.0, lambda: waited.append(1)) == 7
+    assert uninterrupted(work, 600.0, on_wait) == 7
     assert waited == [1]
     done.clear()
-    after(0.05, Alarm(Late).method, asleep=True)
+    go_on.clear()
     with pytest.raises(Late):
+        after(0.05, Alarm(Late).method, asleep=True)
         uninterrupted(work)
     assert not done.is_set()
-    assert done.wait(10.0)
+    go_on.set()
+    assert done.wait(600.0)
     with pytest.raises(ZeroDivisionError):
         uninterrupted(lambda: 1 // 0)
     stop_if_ending()  # it is not

@@ -249,7 +249,7 @@ def test_a_function_uses_a_table_among_its_parameters() -> None:
 
 def test_threads_that_ask_first_get_one_address(monkeypatch: pytest.MonkeyPatch) -> None:
     """Both make the numbers of the table. One of them is given up, and no one may have its address."""
-    both, made = Barrier(2, timeout=60.0), packed
+    both, made = Barrier(2, timeout=600.0), packed
 
     def slow(*arguments: Any) -> Any:
         both.wait()
