@@ -149,8 +149,8 @@ def test_plain_python_is_stopped_by_an_alarm(after: Callable[..., None]) -> None
         time.sleep(600.0)
         return (0.0, 0.0, 0.1)
 
+    after(2.0, Alarm(TimeoutError).method, asleep=True)
     with pytest.raises(TimeoutError, match="time is up"):  # while the torque is tried
-        after(0.1, Alarm(TimeoutError).method, asleep=True)
         ph.simulate(BODY, asleep, omega=[1, 2, 3], t_span=(0, 100), step=0.01, method="RK4")
 
 
@@ -210,8 +210,8 @@ def test_work_that_cannot_be_interrupted(after: Callable[..., None]) -> None:
     assert waited == [1]
     done.clear()
     go_on.clear()
+    after(2.0, Alarm(Late).method, asleep=True)
     with pytest.raises(Late):
-        after(0.05, Alarm(Late).method, asleep=True)
         uninterrupted(work)
     assert not done.is_set()
     go_on.set()
