@@ -142,6 +142,21 @@ def test_faults_of_a_site_are_found(tmp_path: Path) -> None:
     assert others == {"https://example.org"}
 
 
+def test_no_block_ends_in_what_a_drawing_returns() -> None:
+    """A page would print it, as in "Text(0, 0.5, 'relative magnitude')"; a semicolon at the end prevents that."""
+    drawing = {"legend", "semilogy", "loglog", "xlabel", "ylabel", "title", "hist", "set_xlabel", "set_ylabel"}
+    blocks = [
+        (page.name, block)
+        for page in sorted((ROOT / "docs").rglob("*.md"))
+        for block in re.findall(r"^```python\n(.*?)^```$", page.read_text("utf-8"), re.DOTALL | re.MULTILINE)
+    ]
+    assert len(blocks) > 100
+    for name, block in blocks:
+        match ast.parse(block).body[-1:]:
+            case [ast.Expr(ast.Call(ast.Attribute(attr=called)))] if called in drawing:
+                assert block.rstrip().endswith(";"), f"{name}: {called}"
+
+
 def test_every_section_takes_in_new_pages() -> None:
     for section in ("start", "howto", "understand", "reference", "evidence"):
         assert re.search(r":glob:\n(.*\n)*\*\n", text(f"docs/{section}/index.md"))
