@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import operator
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple, TypeVar
 
@@ -121,6 +121,14 @@ class Problem:
             torque=acting, quaternion_start=q, momentum_start=m, omega_given=w, state_start=z
         )  # fmt: skip
 
+    def beginning_with(self, start: StartNumbers) -> Problem:
+        """A copy with another initial state, which was checked, and output times of its own."""
+        q, m, w = start
+        times = None if self.times is None else self.times.copy()
+        return self.replace(
+            quaternion_start=np.array(q), momentum_start=np.array(m), omega_given=np.array(w), times=times
+        )
+
     def until(self, t_end: float, *, t_eval: Any = None, every: int | None = None) -> Problem:
         """A copy with another end and other output, which are checked."""
         start, end = checked_span((self.t_start, t_end))
@@ -134,6 +142,20 @@ def may_be_quick(problem: Problem) -> bool:
     """Whether runs under this torque may be made by one call of compiled code or two."""
     torque = problem.torque
     return compiles() and torque.sample_kernel is None and not torque.calls_python
+
+
+class StartNumbers(NamedTuple):
+    """Attitude, momentum and rate at a start, in the user's axes."""
+
+    quaternion: Sequence[float]
+    momentum: Sequence[float]
+    omega: Sequence[float]
+
+
+def start_numbers(problem: Problem) -> StartNumbers:
+    """Returns the start of a problem."""
+    w = problem.omega_start if problem.omega_given is None else problem.omega_given
+    return StartNumbers(problem.quaternion_start.tolist(), problem.momentum_start.tolist(), w.tolist())
 
 
 class PerturbedStart(NamedTuple):
@@ -218,20 +240,25 @@ def check_sizes(moments: Floats, momentum: Floats, rates: Floats, first: int | N
             )
 
 
-def _start(
-    body: Body, torque: Torque, omega: Any, attitude: Any, state: Any, t: float
-) -> tuple[Floats, Floats, Floats, Floats]:  # fmt: skip
-    """Returns attitude, momentum, rate and carried numbers at a start that a user gave, checked."""
-    q = checks.quaternion("attitude", attitude)
+def start_of(body: Body, omega: Any, attitude: Any, t: float) -> StartNumbers:
+    """Returns attitude, momentum and rate at a start that a user gave, checked."""
+    q = checks.unit_quaternion("attitude", attitude)
     rate = checks.vector("omega", omega)
     momentum, numbers = body.momentum_of_one(rate, t), body.numbers
-    m, w = np.array(momentum), np.array(rate)
     small, large = 2.0 / HARMLESS, HARMLESS  # a length is less than twice its greatest component
     if not (
         small < numbers.least and numbers.greatest < large and small < (math.hypot(*momentum) or 1.0) < large
         and small < (math.hypot(*rate) or 1.0) < large
     ):  # fmt: skip
-        check_sizes(body.moments, m, w)
+        check_sizes(body.moments, np.array(momentum), np.array(rate))
+    return StartNumbers(q, momentum, rate)
+
+
+def _start(
+    body: Body, torque: Torque, omega: Any, attitude: Any, state: Any, t: float
+) -> tuple[Floats, Floats, Floats, Floats]:  # fmt: skip
+    """Returns the same as arrays, and the numbers that the torque carries at the start."""
+    q, m, w = map(np.array, start_of(body, omega, attitude, t))
     return q, m, w, NO_STATE if state is None and not torque.state_names else checked_state(torque, state, w)
 
 

@@ -175,7 +175,7 @@ class Solution(WithAttitudes, Turning):
     """The last time that was reached; later than `t[-1]` if no output was due there."""
     last_quaternion: Floats
     last_momentum: Floats
-    memory: tuple[float, ...] = ()
+    memory: tuple[float, ...] = field(default_factory=tuple)
     """What the method carries from step to step, at the end; `resume` goes on with it."""
     state: Floats = field(default_factory=lambda: np.empty((0, 0)))
     """The numbers that the torque carries, one row for each output time; `state_names` has their names."""

@@ -30,14 +30,14 @@ def stirred(t: float, q: Any, w: Any, p: Any) -> Any:
 @pytest.fixture
 def taken(monkeypatch: pytest.MonkeyPatch) -> list[bool]:
     """Notes of each answer whether it was found here."""
-    found, asked = list[bool](), short_runs.attempt
+    found, asked = list[bool](), short_runs.ShortRuns.attempt
 
-    def noted(*args: Any) -> Any:
-        solution = asked(*args)
+    def noted(*args: Any, **others: Any) -> Any:
+        solution = asked(*args, **others)
         found.append(solution is not None)
         return solution
 
-    monkeypatch.setattr(short_runs, "attempt", noted)
+    monkeypatch.setattr(short_runs.ShortRuns, "attempt", noted)
     return found
 
 
@@ -267,3 +267,51 @@ def test_fields_are_made_when_they_are_read() -> None:
     shared = ask(**given)
     with ThreadPoolExecutor(4) as pool:
         assert all(np.array_equal(q, true.quaternion) for q in pool.map(lambda _: shared.quaternion, range(8)))
+
+
+def test_calls_that_differ_in_their_start_check_no_less(taken: list[bool]) -> None:
+    """What is kept of a call serves one that is the same in all else: arguments of other kinds are refused as ever."""
+    torque, times = top(0.1), np.array([5.0, 20.0])
+    motion = MOTION | {"rtol": 1e-7, "t_eval": times}
+    first = ph.simulate(BODY, torque, **motion)
+    assert (ph.simulate(BODY, torque, **motion).quaternion == first.quaternion).all()
+    for wrong in (
+        {"t_span": (False, 20.0)}, {"rtol": True}, {"t_eval": [5.0, True]}, {"omega": [1.0, math.nan, 0.0]},
+        {"attitude": [0.0] * 4}, {"every": 2},
+    ):  # fmt: skip
+        with pytest.raises((TypeError, ValueError)):
+            ph.simulate(BODY, torque, **(motion | wrong))
+    with pytest.warns(ph.ScaledQuaternion) as said:
+        ph.simulate(BODY, torque, **(motion | {"attitude": [2.0, 0.0, 0.0, 0.0]}))
+    assert len(said) == 1
+    times[0] = 6.0
+    assert ph.simulate(BODY, torque, **motion).t.tolist() == [6.0, 20.0]
+    assert first.t.tolist() == [5.0, 20.0]
+    assert first.problem.times is not None
+    assert first.problem.times.tolist() == [5.0, 20.0]
+    assert all(taken)
+
+
+def test_the_environment_is_asked_in_each_call(monkeypatch: pytest.MonkeyPatch, taken: list[bool]) -> None:
+    motion = MOTION | {"rtol": 1e-4, "t_span": (0.0, 2.0), "t_eval": [2.0]}
+    ph.simulate(BODY, stirred, **motion)
+    monkeypatch.setenv("NUMBA_DISABLE_JIT", "1")
+    assert ph.simulate(BODY, stirred, **motion).plan.method.bare_name != "GBS"
+    assert taken == [True, False]
+
+
+FACTOR = 1.0
+
+
+def test_numbers_that_a_function_makes_of_the_body_are_made_in_each_call() -> None:
+    @ph.torque(from_body=lambda body: [FACTOR * float(body.moments[0])])
+    def grows(t: float, q: Any, w: Any, p: Any) -> Any:
+        return (0.1 * p[0] * q[1], 0.0, 0.0)
+
+    first = ph.simulate(BODY, grows, rtol=1e-7, **MOTION)
+    globals()["FACTOR"] = 2.0
+    second = ph.simulate(BODY, grows, rtol=1e-7, **MOTION)
+    globals()["FACTOR"] = 1.0
+    third = ph.simulate(BODY, grows, rtol=1e-7, **MOTION)
+    assert (third.momentum == first.momentum).all()
+    assert not (second.momentum == first.momentum).all()

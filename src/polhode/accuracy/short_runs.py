@@ -9,15 +9,24 @@ import time
 from collections.abc import Callable
 from functools import lru_cache, partial
 from struct import Struct
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from polhode.accuracy import estimate
 from polhode.accuracy.character import OUT_OF_REACH, UNEVEN, TorqueTrial, attitudes, evaluation_cost
 from polhode.accuracy.policy import POLICY
-from polhode.body import Frame
-from polhode.compiler import CompilationFailed, KernelRaised, address_of, at_addresses, name_now, program
+from polhode.body import Body, Frame
+from polhode.compiler import (
+    CompilationFailed,
+    KernelRaised,
+    address_of,
+    address_of_bytes,
+    at_addresses,
+    compiles,
+    name_now,
+    program,
+)
 from polhode.kernels.judge import LEAST_UNCOMPENSATED_RTOL, ROUND_NUMBERS
 from polhode.kernels.one_call import AT, LANES, LOOKS, POWERS, SAVED, TABLES, Rules, answerer
 from polhode.kernels.states import STATE
@@ -26,13 +35,14 @@ from polhode.kernels.steps.despun import WORTH, slowed
 from polhode.kernels.types import Depends
 from polhode.methods import Method
 from polhode.methods import find as find_method
-from polhode.problem import NO_STATE, Plan, Problem, Stats, frozen, may_be_quick
+from polhode.problem import NO_STATE, Plan, Problem, StartNumbers, Stats, frozen, start_numbers
 from polhode.run.binding import ById, OnCompile, Uncompared, torque_in_principal_axes
 from polhode.run.grid import one_segment
 from polhode.run.integration import as_kernels_see, setting_of
 from polhode.run.stiffness import DIFFERENCE, STIFF_RADIANS
 from polhode.solution import Solution, made_when_read
 from polhode.support.arrays import Floats
+from polhode.support.checks import DOUBLE, plain
 from polhode.torques import CustomTorque, SumTorque
 
 Program = Callable[..., int]
@@ -100,19 +110,16 @@ def _kept_program(deciding: object, despun: bool, beside: Uncompared) -> Program
 class Kind:
     """What is the same for all motions of a body under one torque, whatever its values."""
 
-    def __init__(self, problem: Problem, made: Program, values: int) -> None:
+    def __init__(self, problem: Problem, made: Program) -> None:
         self.made, body = made, problem.body
         kernels, self.frame = as_kernels_see(body, gyrostat=False), Frame.of(body)
         whole = one_segment(problem.t_start, problem.t_end, problem.span)
         setting = setting_of(kernels, self.frame, whole, (0.0, 0.0))
         least, *_, most = sorted(kernels.inertia)
-        self.head = np.concatenate([setting, estimate.changes_of_one(*kernels.inertia)[1]])
+        self.head = [*setting.tolist(), *estimate.changes_of_one(*kernels.inertia)[1].tolist()]
         """The numbers with which the array of every call begins."""
         self.unequal = 0.0 if body.aligned else most / least
         self.timed = 1 if problem.torque.depends & Depends.TIME else 0
-        self.values = values
-        self.write: Callable[..., None] = Struct(f"{STATE + 4}d").pack_into
-        """Writes the start, the span and the tolerance."""
 
 
 @lru_cache(maxsize=KEPT)
@@ -121,77 +128,165 @@ def _kept_kind(*deciding: object) -> list[Kind]:
     return []
 
 
+NO_START = (0.0,) * STATE
+WRITE_START: Callable[..., None] = Struct(f"{STATE}d").pack_into
+ERROR: Callable[..., tuple[float]] = Struct("d").unpack_from
+START_BYTES, ERROR_BYTES = 8 * AT.start, 8 * AT.error
+
+
+class Ready(NamedTuple):
+    """A call that lacks only its start."""
+
+    name: str
+    """The name of the torque's code, by what it reads now."""
+    kind: Kind
+    head: bytes
+    """The numbers of the call up to the last listed time."""
+    size: int
+    """The bytes of all its numbers."""
+    listed: int
+    """The place of the first listed time."""
+    counts: tuple[int, int, int, int]
+    """The last arguments of the program."""
+
+
+class ShortRuns:
+    """Motions of a body under one torque, over one span and with one kind of output: they differ in their start."""
+
+    def __init__(self, problem: Problem, rtol: float) -> None:
+        self.problem, self.rtol, self.fits = problem, rtol, is_short(problem, rtol)
+        torque = problem.torque
+        self.calls_user = isinstance(torque, CustomTorque | SumTorque) and torque.reads_body
+        """Whether a user's function makes parameters from the body: it may change."""
+        self.ready: dict[bool, Ready] = {}
+        """What was made for runs in the frame that does not spin, and for others."""
+
+    def attempt(self, start: StartNumbers, on_compile: OnCompile, *, is_own: bool = False) -> Solution | None:
+        """The motion with its error below the tolerance; None if it has to be found in another way.
+
+        The start may be the problem's own.
+        """
+        asked = self.problem
+        if not (self.fits and compiles()):
+            return None
+        turn, seen = _rates(asked.body, start)
+        if min(turn, seen) * abs(asked.span) > MOST_TURN:
+            return None
+        despun = turn > WORTH * seen
+        if (name := name_now(asked.torque.torque_kernel)) is None:  # in each call: what it reads may have changed
+            return None
+        ready = self.ready.get(despun)
+        if ready is None or ready.name != name or self.calls_user:
+            if (ready := self._ready_for(name, despun, on_compile)) is None:
+                return None
+            self.ready[despun] = ready
+        kind = ready.kind
+        numbers = bytearray(ready.size)
+        numbers[: len(ready.head)] = ready.head
+        if asked.body.aligned:
+            WRITE_START(numbers, START_BYTES, *start.quaternion, *start.momentum)
+        else:
+            inward = kind.frame.inward_numbers(np.array(start.quaternion), np.array(start.momentum))
+            WRITE_START(numbers, START_BYTES, *inward)
+        clock = time.perf_counter()
+        try:
+            status = kind.made(address_of_bytes(numbers), _place_of_tables(), *ready.counts)
+        except KernelRaised:
+            return None
+        if status != OK:
+            return None
+        seconds = time.perf_counter() - clock
+        make = partial(_fields, asked, None if is_own else start, ready, numbers, seconds)
+        found = made_when_read(
+            make, status=Status.OK, t_last=asked.t_end, error_estimate=ERROR(numbers, ERROR_BYTES)[0], rtol=self.rtol
+        )
+        if asked.times is None:  # there is room for many more rows
+            found.__getstate__()
+        return found
+
+    def _ready_for(self, name: str, despun: bool, on_compile: OnCompile) -> Ready | None:
+        """A call without its start; None if there is no program for it."""
+        problem, torque, body = self.problem, self.problem.torque, self.problem.body
+        values = torque.parameters(body)
+        # What is kept has its body, so that no other has its id.
+        kept = _kept_kind(torque.torque_kernel, name, torque.depends._value_, id(body), len(values), despun)
+        if not kept:
+            if (made := _program(problem, name, despun, on_compile)) is None:
+                return None
+            kept.append(Kind(problem, made))
+        kind, times = kept[0], [] if problem.times is None else problem.times.tolist()
+        given = problem.t_start, problem.t_end, self.rtol, kind.unequal
+        head = [*kind.head, *NO_START, *given, *[0.0] * (AT.values - AT.error), *values, *times]
+        rows, listed = len(times), AT.values + len(values)
+        room = rows or MOST_ROWS_AT_STEPS
+        size = 8 * (listed + room + (STATE + 2 * SAVED) * room + LOOKS)
+        counts = (len(values), rows, room, kind.timed)
+        return Ready(name, kind, np.array(head).tobytes(), size, listed, counts)
+
+
 def attempt(problem: Problem, rtol: float, on_compile: OnCompile) -> Solution | None:
     """The motion with its error below the tolerance; None if it has to be found in another way."""
-    torque, body, times = problem.torque, problem.body, problem.times
-    if not is_short(problem, rtol):
-        return None
-    turn, seen = _rates(problem)
-    if min(turn, seen) * abs(problem.span) > MOST_TURN:
-        return None
-    despun = turn > WORTH * seen
-    kernel, values = torque.torque_kernel, torque.parameters(body)
-    if (name := name_now(kernel)) is None:  # in each call: what the user's function reads may have changed
-        return None
-    # What is kept has its body, so that no other has its id.
-    kept = _kept_kind(kernel, name, torque.depends._value_, id(body), len(values), despun)
-    if not kept:
-        if (made := _program(problem, name, despun, on_compile)) is None:
+    runs = ShortRuns(problem, rtol)
+    return runs.attempt(start_numbers(problem), on_compile, is_own=True) if runs.fits else None
+
+
+def kept(
+    body: Any, torque: Any, t_span: Any, t_eval: Any, every: Any, rtol: Any
+) -> list[ShortRuns] | None:  # fmt: skip
+    """A list for the runs of such calls of a user's, empty at first; None if nothing is kept of them.
+
+    Arguments that are kept were checked before. A list has its body and its torque, so that no others have their ids.
+    """
+    kind = type(t_eval)
+    if kind is np.ndarray:
+        if t_eval.dtype != DOUBLE or t_eval.size > estimate.CHECKS:
             return None
-        kept.append(Kind(problem, made, len(values)))
-    kind = kept[0]
-    rows = 0 if times is None else times.size
-    room = rows or MOST_ROWS_AT_STEPS
-    listed = AT.values + kind.values
-    out = listed + room
-    numbers = np.empty(out + (STATE + 2 * SAVED) * room + LOOKS)
-    numbers[: kind.head.size] = kind.head
-    start = kind.frame.inward_numbers(problem.quaternion_start, problem.momentum_start)
-    kind.write(numbers, kind.head.nbytes, *start, problem.t_start, problem.t_end, rtol, kind.unequal)
-    if values:
-        numbers[AT.values : listed] = values
-    if times is not None:
-        numbers[listed:out] = times
-    clock = time.perf_counter()
+        times: object = t_eval.shape, t_eval.tobytes()
+    elif t_eval is not None:
+        if (listed := plain(t_eval)) is None:
+            return None
+        times = tuple(listed)
+    else:
+        times = None
     try:
-        status = kind.made(address_of(numbers), _place_of_tables(), kind.values, rows, room, kind.timed)
-    except KernelRaised:
+        t0, t1 = t_span
+        return _kept_runs(id(body), id(torque), type(t_span), t0, t1, times, every, rtol)
+    except (TypeError, ValueError):  # what cannot be compared will be refused
         return None
-    if status != OK:
-        return None
-    seconds = time.perf_counter() - clock
-    error, *others = numbers[AT.error : AT.end].tolist()
-    make = partial(_fields, problem, kind, numbers, rows, listed, others, seconds)
-    found = made_when_read(
-        make, problem=problem, status=Status.OK, t_last=problem.t_end, memory=(*others[MEMORY:], others[2]),
-        error_estimate=error, rtol=rtol,
-    )  # fmt: skip
-    if times is None:  # there is room for many more rows
-        found.__getstate__()
-    return found
 
 
-MEMORY = AT.memory - AT.steps
-"""The place of the memory among the numbers that are found, after the error."""
+def keep(kept: list[ShortRuns], problem: Problem, torque: Any, rtol: float) -> None:
+    """Keeps the runs of a problem under a user's torque in such a list, if they are short."""
+    if problem.torque is torque:  # it may have been prepared for the span
+        times = None if problem.times is None else problem.times.copy()
+        runs = ShortRuns(problem.replace(times=times), rtol)
+        kept += [runs] if runs.fits else []
+
+
+@lru_cache(maxsize=KEPT, typed=True)
+def _kept_runs(*asked: object) -> list[ShortRuns]:
+    return []
 
 
 def _fields(
-    problem: Problem, kind: Kind, numbers: Floats, rows: int, listed: int, others: list[float], seconds: float
+    asked: Problem, start: StartNumbers | None, ready: Ready, given: bytearray, seconds: float
 ) -> dict[str, Any]:  # fmt: skip
-    """All other fields of the solution."""
-    n, tolerance, evaluations, _, despun, *_ = others
-    steps, out = int(n), listed + (rows or MOST_ROWS_AT_STEPS)
+    """All other fields of the solution; without a start, that of the problem was asked for."""
+    numbers, (_, rows, room, _), listed, frame = np.frombuffer(given), ready.counts, ready.listed, ready.kind.frame
+    error, n, tolerance, evaluations, _, despun, *memory = numbers[AT.error : AT.end].tolist()
+    steps, out = int(n), listed + room
+    problem = asked if start is None else asked.beginning_with(start)
     count = rows or steps + 1
     shown: Any = np.s_[:] if rows or problem.every == 1 else [*range(0, steps, problem.every or 1), steps]
     states = numbers[out : out + STATE * count].reshape(count, STATE)[shown].copy()
-    q, m, z = kind.frame.outward(states, scaled=False)
-    last_q, last_m = kind.frame.outward_one(numbers[AT.end : AT.end + STATE].copy())
+    q, m, z = frame.outward(states, scaled=False)
+    last_q, last_m = frame.outward_one(numbers[AT.end : AT.end + STATE].copy())
     return {
-        "plan": frozen(Plan, {"method": _method(tolerance, despun > 0.0), "step": problem.span}),
+        "problem": problem, "plan": frozen(Plan, {"method": _method(tolerance, despun > 0.0), "step": problem.span}),
         "stats": frozen(Stats, {"steps": steps, "nfev": int(evaluations), "seconds": seconds}),
         "t": numbers[listed : listed + count][shown].copy(), "quaternion": q, "momentum": m, "state": z,
-        "message": MESSAGE % (problem.t_end, steps, numbers[AT.error]), "last_quaternion": last_q,
-        "last_momentum": last_m, "last_state": NO_STATE, "metadata": {},
+        "message": MESSAGE % (problem.t_end, steps, error), "last_quaternion": last_q, "last_momentum": last_m,
+        "last_state": NO_STATE, "memory": (*memory, evaluations), "metadata": {},
     }  # fmt: skip
 
 
@@ -201,27 +296,21 @@ def _method(tolerance: float, despun: bool) -> Method:
 
 
 def is_short(problem: Problem, rtol: float) -> bool:
-    """Whether a problem may be answered here, as far as is seen at a glance."""
+    """Whether motions may be found here, whatever their start, as far as is seen at a glance."""
     torque, times = problem.torque, problem.times
-    if (
-        rtol < LEAST_UNCOMPENSATED_RTOL
-        or problem.body.has_rotor
-        or problem.body.changes
-        or not may_be_quick(problem)
-        or torque.calls_out
-    ):
+    if rtol < LEAST_UNCOMPENSATED_RTOL or problem.body.has_rotor or problem.body.changes:
         return False
-    if torque.depends is Depends.NOTHING or torque.state_names or torque.breakpoints or torque.knots or torque.may_bend:
+    if torque.depends is Depends.NOTHING or torque.sample_kernel is not None or torque.calls_python or torque.calls_out:
+        return False
+    if torque.state_names or torque.breakpoints or torque.knots or torque.may_bend:
         return False
     return times is None or times.size <= estimate.CHECKS
 
 
-def _rates(problem: Problem) -> tuple[float, float]:
+def _rates(body: Body, start: StartNumbers) -> tuple[float, float]:
     """How fast the body turns, plainly and in a frame that does not spin."""
-    body = problem.body
     if body.symmetry_axis:
-        m = problem.momentum_start if body.aligned else problem.momentum_start @ body.axes
-        return slowed(body.moments.tolist(), m.tolist(), body.symmetry_axis)
-    rate = problem.omega_start if problem.omega_given is None else problem.omega_given
-    turn = math.hypot(*rate.tolist())
+        m = start.momentum if body.aligned else (np.array(start.momentum) @ body.axes).tolist()
+        return slowed(body.numbers.moments, m, body.symmetry_axis)
+    turn = math.hypot(*start.omega)
     return turn, turn

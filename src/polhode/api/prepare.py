@@ -4,8 +4,9 @@ from typing import Any, final
 
 import numpy as np
 
-from polhode.accuracy.answer import answer
+from polhode.accuracy.answer import answer, answer_from
 from polhode.accuracy.search import Goal
+from polhode.accuracy.short_runs import ShortRuns
 from polhode.api.simulate import checked_goal, say_what_it_costs
 from polhode.body import Body
 from polhode.compiler import announced_once
@@ -103,6 +104,9 @@ class Prepared:
         self._loops: dict[object, ReadyLoop] = {}
         self._only: ReadyLoop | None = None
         """The loop, if one program serves for all starts."""
+        self._short: ShortRuns | None = None
+        if not (isinstance(wanted, Plan) or wanted.method or problem.torque.state_names):
+            self._short = ShortRuns(problem, wanted.rtol)
         self._is_quick = False
         if isinstance(wanted, Plan) and may_be_quick(problem) and not has_pieces(problem, wanted):
             self._is_quick = not wanted.method.variable_steps
@@ -163,6 +167,8 @@ class Prepared:
         torque
             Another torque of the same kind, such as `HeavyTop` with another weight.
         """
+        if self._short is not None and parameters is None and torque is None and state is None:
+            return answer_from(self._short, omega, attitude, self._on_compile)
         values = self._values
         if parameters is not None or torque is not None:
             torque = self._other_torque(parameters, torque)
@@ -176,10 +182,8 @@ class Prepared:
         if ready is None and self._is_quick:
             plan = plan.replace(torque_size=size_where_it_begins(problem, values))
             ready = self._ready_for(problem, plan)
-        found = None if ready is None else ready.solution(problem, plan, values)
-        if found is None:
-            found = Integration(problem, wanted, None, None, self._on_compile).solution()
-        return found
+        made = None if ready is None else ready.solution(problem, plan, values)
+        return made or Integration(problem, wanted, None, None, self._on_compile).solution()
 
     def _ready_for(self, problem: Problem, plan: Plan) -> ReadyLoop:
         """Returns the loop for starts of such a size."""

@@ -9,8 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from polhode.accuracy import search
-from polhode.accuracy.answer import answer
+from polhode.accuracy import search, short_runs
+from polhode.accuracy.answer import answer, answer_from
 from polhode.accuracy.estimate import largest_rate
 from polhode.accuracy.policy import checked_tolerance
 from polhode.body import Body
@@ -117,11 +117,15 @@ def simulate(
     >>> bool(top.error_estimate < 1e-9)
     True
     """
+    plain = step is None and method is None and state is None and events is None and progress is None
+    kept = short_runs.kept(body, torque, t_span, t_eval, every, rtol) if plain and not derivatives else None
+    if kept:
+        return answer_from(kept[0], omega, attitude, on_compile)
     checks.is_called("progress", progress, "done, steps")
-    problem, goal = checked_arguments(
-        body, torque, omega=omega, attitude=attitude, t_span=t_span, rtol=rtol, step=step, method=method,
-        t_eval=t_eval, every=every, state=state,
+    problem = Problem.given(
+        body, torque, omega=omega, attitude=attitude, t_span=t_span, t_eval=t_eval, every=every, state=state
     )  # fmt: skip
+    goal = checked_goal(problem, rtol, step, method)
     watched = () if events is None else single.listed(events)
     by = names_of(derivatives) if derivatives else ()
     if by and watched:
@@ -144,6 +148,8 @@ def simulate(
         return found
     if watched:
         return _accurate_with_events(problem, goal, watched, progress, on_compile)
+    if kept is not None:
+        short_runs.keep(kept, problem, torque, goal.rtol)
     found = answer(problem, goal, progress, on_compile)
     return with_derivatives(found, by, goal.rtol, on_compile) if by else found
 

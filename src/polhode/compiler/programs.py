@@ -717,6 +717,11 @@ def address_of(array: Any) -> int:
     return _address(array, array.dtype)
 
 
+def address_of_bytes(numbers: bytearray) -> int:
+    """Returns the address of bytes."""
+    return ctypes.addressof(ctypes.c_char.from_buffer(numbers))
+
+
 def _address(array: Any, item: Any) -> int:
     """The address of an array's numbers, checked: compiled code reads on from there without any checks."""
     try:

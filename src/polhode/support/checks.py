@@ -214,15 +214,21 @@ def quaternion(name: str, attitude: Any, *, again: bool = False) -> Floats:
 
     A quaternion of another length is scaled with a warning, unless it was checked before and is checked `again`.
     """
+    return np.array(unit_quaternion(name, attitude, again=again))
+
+
+def unit_quaternion(name: str, attitude: Any, *, again: bool = False) -> Sequence[float]:
+    """Returns the same as four floats."""
     if attitude is None:
-        return np.array([1.0, 0.0, 0.0, 0.0])
+        return (1.0, 0.0, 0.0, 0.0)
     if (listed := plain(attitude, 4)) is not None:
         return _scaled(name, listed, again=again)
     if hasattr(attitude, "as_quat"):
         q = np.asarray(attitude.as_quat(), dtype=np.float64)
         if q.shape != (4,):
             raise ValueError(f"{name} must be a single Rotation, not a stack of shape {q.shape[:-1]}")
-        return np.array([q[3], q[0], q[1], q[2]])
+        x, y, z, w = q.tolist()
+        return (w, x, y, z)
     shape = shape_of(name, attitude)
     if shape == (3, 3):
         matrix = array(name, attitude, (3, 3))
@@ -233,7 +239,7 @@ def quaternion(name: str, attitude: Any, *, again: bool = False) -> Floats:
             raise ValueError(f"{name} must be a rotation matrix, but its determinant is -1: a reflection")
         from scipy.spatial.transform import Rotation
 
-        return quaternion(name, Rotation.from_matrix(matrix))
+        return unit_quaternion(name, Rotation.from_matrix(matrix))
     if shape != (4,):
         raise ValueError(
             f"{name} must be a Rotation, a quaternion (scalar first) or a 3x3 matrix, not of shape {shape}"
@@ -275,7 +281,7 @@ UNIT_TOLERANCE = 1e-6
 """A quaternion whose length differs from one by more is scaled with a warning: it is no rounding of a unit one."""
 
 
-def _scaled(name: str, quaternion: Sequence[float], *, again: bool) -> Floats:
+def _scaled(name: str, quaternion: Sequence[float], *, again: bool) -> Sequence[float]:
     """Scales a quaternion to unit length."""
     w, x, y, z = quaternion
     largest = max(abs(w), abs(x), abs(y), abs(z))
@@ -285,7 +291,7 @@ def _scaled(name: str, quaternion: Sequence[float], *, again: bool) -> Floats:
     length = math.sqrt(w * w + x * x + y * y + z * z)
     if not again and not abs(largest * length - 1.0) <= UNIT_TOLERANCE:
         _warn_of_scaling(f"{name} is a quaternion of length {largest * length:.9g}, which was scaled to one")
-    return np.array([w / length, x / length, y / length, z / length])
+    return (w / length, x / length, y / length, z / length)
 
 
 def _warn_of_scaling(text: str) -> None:

@@ -469,6 +469,8 @@ class CustomTorque(Torque):
 
     def for_span(self, t0: float, t1: float) -> "CustomTorque":
         """The torque with its fields in tables for a run between two times."""
+        if not self.tables:
+            return self
         tables = tuple((place, table.for_span(t0, t1)) for place, table in self.tables)
         unchanged = all(new is old for (_, new), (_, old) in zip(tables, self.tables, strict=True))
         if unchanged:
