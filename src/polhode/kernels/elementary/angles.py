@@ -113,6 +113,7 @@ def cosine_polynomial(z: float) -> float:
     return fma(z2 * z2, fma(C5, z, C4), fma(fma(C3, z, C2), z2, fma(C1, z, C0)))
 
 
+@apart
 def sine_cosine(x: float) -> tuple[float, float]:
     """Returns sin x and cos x."""
     k, r, low = remainder(x)
