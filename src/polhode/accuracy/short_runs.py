@@ -237,8 +237,9 @@ def kept(
 
     Arguments that are kept were checked before. A list has its body and its torque, so that no others have their ids.
     """
-    kind = type(t_eval)
-    if kind is np.ndarray:
+    if not isinstance(t_span, tuple | list):
+        return None
+    if type(t_eval) is np.ndarray:
         if t_eval.dtype != DOUBLE or t_eval.size > estimate.CHECKS:
             return None
         times: object = t_eval.shape, t_eval.tobytes()
@@ -250,7 +251,7 @@ def kept(
         times = None
     try:
         t0, t1 = t_span
-        return _kept_runs(id(body), id(torque), type(t_span), t0, t1, times, every, rtol)
+        return _kept_runs(id(body), id(torque), t0, t1, times, every, rtol)
     except (TypeError, ValueError):  # what cannot be compared will be refused
         return None
 
