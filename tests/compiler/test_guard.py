@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 from polhode.compiler import CompilationFailed, KernelRaised, program
+from polhode.compiler.programs import c_library
 from polhode.kernels.codegen import function
 from polhode.kernels.ops import view
 
@@ -202,7 +203,7 @@ def fails(x: float) -> float:
 
 CALLBACK = PROTOTYPE(fails)
 AGAIN = PROTOTYPE(ctypes.cast(CALLBACK, ctypes.c_void_p).value or 0)
-ERF = ctypes.CDLL(None).erf
+ERF = c_library().erf
 ERF.restype, ERF.argtypes = ctypes.c_double, [ctypes.c_double]
 
 
@@ -261,3 +262,14 @@ def test_an_exception_says_what_it_was() -> None:
         value(refuses, 2.0, f_native=native)
     with pytest.raises(KernelRaised, match=r"^ArithmeticError$"):
         value(refuses, 1.0, f_native=native)
+
+
+def test_windows_has_its_c_library_by_name(monkeypatch: pytest.MonkeyPatch) -> None:
+    """There `ctypes.CDLL(None)` raises: nothing would be compiled."""
+    asked: list[str | None] = []
+    monkeypatch.setattr("polhode.compiler.programs.ctypes.CDLL", asked.append)
+    monkeypatch.setattr("polhode.compiler.programs.sys.platform", "win32")
+    c_library()
+    monkeypatch.undo()
+    assert asked == ["ucrtbase"]
+    assert c_library().abort

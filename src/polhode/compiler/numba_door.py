@@ -11,6 +11,7 @@ of `math`: the program that calls has them, translated.
 
 import ctypes
 import inspect
+import sys
 import types
 from collections.abc import Sequence
 from functools import lru_cache
@@ -36,6 +37,7 @@ from polhode.compiler.digest import (
     names_read,
     plain,
 )
+from polhode.compiler.programs import c_library
 from polhode.compiler.translate import MOST_RETURNED
 from polhode.kernels import ops
 from polhode.kernels.codegen import function
@@ -203,6 +205,9 @@ _FUNCTION_OF_C: Any = ctypes.CFUNCTYPE(None).__bases__[0]
 
 def is_in_library(address: Any) -> bool:
     """Whether the address lies in a shared library or in the program itself: Python's callbacks do not."""
+    if sys.platform == "win32":
+        by_address, found = 4 + 2, ctypes.c_void_p()  # and without a reference that would have to be given back
+        return bool(ctypes.windll.kernel32.GetModuleHandleExW(by_address, address, ctypes.byref(found)))
     return bool(ctypes.CDLL(None).dladdr(address, ctypes.byref(_Symbol())))
 
 
@@ -280,7 +285,7 @@ class _Linker:
         """What calls a kernel of floats, which the program has."""
         symbol = f"polhode_{kernel.__name__}"
         self.kernels[symbol] = kernel
-        add_symbol(symbol, ctypes.cast(ctypes.CDLL(None).abort, ctypes.c_void_p).value)  # Numba loads what it compiles
+        add_symbol(symbol, ctypes.cast(c_library().abort, ctypes.c_void_p).value)  # Numba loads what it compiles
         return _outside(symbol, tuple(inspect.signature(kernel).parameters))
 
 

@@ -598,11 +598,14 @@ if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_as_usual)  # the threads that wait are not there
 
 
+def c_library() -> ctypes.CDLL:
+    """Returns the C library of this process: Windows finds nothing in a process, only in libraries."""
+    return ctypes.CDLL("ucrtbase" if sys.platform == "win32" else None)
+
+
 def _resolved(code: _Code) -> bool:
     """Whether every outside symbol can be found: an unknown one would end the process when the code is loaded."""
-    llvm = _llvm.binding
-
-    process = ctypes.CDLL(None)
+    llvm, process = _llvm.binding, c_library()
 
     def known() -> bool:
         return all(hasattr(process, s) or llvm.address_of_symbol(s) for s in code.externals)
