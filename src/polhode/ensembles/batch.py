@@ -453,6 +453,8 @@ class BatchRun:
         self.left = np.zeros(n, dtype=bool)  # whether lanes could not carry a body on, at some time
         self.looked = np.zeros((n, 2))  # steps and time of each body, when their lengths were last looked at
         self.seconds = 0.0
+        self.in_own_thread = False
+        """Whether no other threads are needed: nobody waits for reports."""
         self.stopped = threading.Event()
         self.report_raised, self.reported = False, -1
         self.raised = dict[int, str]()  # what the torques of bodies have raised
@@ -524,11 +526,12 @@ class BatchRun:
                 self._run_block(segment, of_block(slice(*block)), *block)
 
         blocks = list(_blocks(n, threads, self.batch.lanes))
-        unheard, adaptive = compiles() and not self.report, lead.plan.method.adaptive
+        unheard = compiles() and not self.report
         if not unheard:
             self.batch.pace.work = 1
+        self.in_own_thread = unheard and (threads == 1 or len(blocks) == 1)
         try:
-            if unheard and not adaptive and (threads == 1 or len(blocks) == 1):
+            if self.in_own_thread:
                 for block in blocks:
                     run(block)
             else:
@@ -619,6 +622,8 @@ class BatchRun:
             done = stop
             if batch.variable_steps and not pace.short:
                 self._look_at_lengths(first, beyond)
+                if self.in_own_thread:
+                    self._warn_of_short_steps()
             if watched and done % PACE_STEPS == 0:
                 self._give_up(first, beyond, done)
 
