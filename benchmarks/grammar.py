@@ -256,6 +256,21 @@ def question(family: str, number: int) -> Question:
 # --- the truth -------------------------------------------------------------------------------------------------------
 
 
+def torque_of(texts: tuple[str, str, str], q: Any, w: Any, p: Any) -> list[Any]:
+    """The torque in heyoka's symbols: of the quaternion, the rate and the parameters."""
+    import heyoka as hy
+
+    s, i, j, k = q
+    axes = {
+        "x": (s * s + i * i - j * j - k * k, 2.0 * (i * j - s * k), 2.0 * (i * k + s * j)),
+        "y": (2.0 * (i * j + s * k), s * s - i * i + j * j - k * k, 2.0 * (j * k - s * i)),
+        "z": (2.0 * (i * k - s * j), 2.0 * (j * k + s * i), s * s - i * i - j * j + k * k),
+    }
+    names = {name: getattr(hy, name) for name in FUNCTIONS} | axes
+    names |= {"u": [p[1] * x for x in w], "s": p[2] * hy.time, "p": p}
+    return [p[0] * eval(text, names) for text in texts]  # the texts are ours
+
+
 class Truth:
     """The motions of one torque, by heyoka."""
 
@@ -274,14 +289,7 @@ class Truth:
             inverse[2] * a + inverse[4] * b + inverse[5] * c,
         )
         s, i, j, k = q
-        axes = {
-            "x": (s * s + i * i - j * j - k * k, 2.0 * (i * j - s * k), 2.0 * (i * k + s * j)),
-            "y": (2.0 * (i * j + s * k), s * s - i * i + j * j - k * k, 2.0 * (j * k - s * i)),
-            "z": (2.0 * (i * k - s * j), 2.0 * (j * k + s * i), s * s - i * i - j * j + k * k),
-        }
-        known = {"sin": hy.sin, "cos": hy.cos, "tanh": hy.tanh, "atan": hy.atan, "exp": hy.exp, "sqrt": hy.sqrt}
-        names = known | {"erf": hy.erf, "u": [p[1] * x for x in w], "s": p[2] * hy.time, "p": p} | axes
-        n = [p[0] * eval(text, names) for text in texts]  # the texts are ours
+        n = torque_of(texts, q, w, p)
         slopes = [
             (q[0], -0.5 * (i * w[0] + j * w[1] + k * w[2])),
             (q[1], 0.5 * (s * w[0] + j * w[2] - k * w[1])),

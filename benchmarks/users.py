@@ -1,7 +1,8 @@
 """The second map: what users have, as they call it: `python -m benchmarks users`.
 
-Six kinds of torque, of the attitude, the rate and the time, four of them a user's own functions; bodies, starts and
-strengths drawn by a seed; four lengths of the motion and three tolerances. polhode is the whole call,
+Ten kinds of torque, of the attitude, the rate and the time, each of which a grammar draws anew as a text
+(`benchmarks/grammar.py`); bodies, starts and strengths drawn by the same seed; four lengths of the motion and three
+tolerances. polhode compiles the text as a user's own function, heyoka has it as symbols. polhode is the whole call,
 `simulate(rtol=, t_eval=8 times)`, warm, with its search and its estimate of the error; and the same answer by what
 `prepare(rtol=)` made beforehand. heyoka has hindsight: its integrator is built beforehand, its tolerance is the
 cheapest that meets the error, and it says nothing of its error. They take turns, and each call has another start, so
@@ -13,11 +14,10 @@ import math
 import secrets
 import statistics
 import time
-import types
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, cached_property
 from typing import Any
 
 import numpy as np
@@ -25,6 +25,7 @@ import numpy as np
 import polhode as ph
 from benchmarks.budget import UNLIMITED, Clock
 from benchmarks.contenders import imported
+from benchmarks.grammar import FAMILIES, PARAMETERS, Grammar, for_polhode, torque_of
 from benchmarks.harness import rounds_of
 from benchmarks.motions import Floats, error
 from polhode.torques import Torque
@@ -44,78 +45,29 @@ LEAST_SECONDS = 2e-3
 Record = dict[str, Any]
 
 
-# --- torques ---------------------------------------------------------------------------------------------------------
-#
-# Each is a function of time, quaternion, rate and numbers: polhode compiles it as a user's own, heyoka traces it.
+KINDS = tuple(FAMILIES)
 
 
-def vertical(q: Any) -> Any:
-    """Returns the third axis of space as the body sees it."""
-    return (
-        2.0 * (q[1] * q[3] - q[0] * q[2]),
-        2.0 * (q[2] * q[3] + q[0] * q[1]),
-        1.0 - 2.0 * (q[1] * q[1] + q[2] * q[2]),
-    )
+@dataclass(frozen=True)
+class Drawn:
+    """A torque that the grammar has drawn."""
+
+    texts: tuple[str, str, str]
+
+    @cached_property
+    def torque(self) -> Any:
+        """The torque as a user writes it."""
+        return ph.torque(for_polhode(self.texts), parameters=[0.0] * PARAMETERS_OF_ALL)
 
 
-def weight(t: float, q: Any, w: Any, p: Any) -> Any:
-    """The weight p[0] at the point p[1:4]."""
-    x, y, z = vertical(q)
-    return (p[0] * (y * p[3] - z * p[2]), p[0] * (z * p[1] - x * p[3]), p[0] * (x * p[2] - y * p[1]))
+PARAMETERS_OF_ALL = 3 + PARAMETERS
 
 
-def gradient(t: float, q: Any, w: Any, p: Any) -> Any:
-    """The gravity gradient of strength p[0], of the moments p[1:4]."""
-    x, y, z = vertical(q)
-    return (p[0] * (p[3] - p[2]) * (y * z), p[0] * (p[1] - p[3]) * (z * x), p[0] * (p[2] - p[1]) * (x * y))
-
-
-def well(t: float, q: Any, w: Any, p: Any) -> Any:
-    """A quartic potential p[0] (a . z)^4 of the height of the point a = p[1:4]."""
-    x, y, z = vertical(q)
-    h = p[1] * x + p[2] * y + p[3] * z
-    k = 4.0 * p[0] * h * h * h
-    return (k * (y * p[3] - z * p[2]), k * (z * p[1] - x * p[3]), k * (x * p[2] - y * p[1]))
-
-
-def dipole(t: float, q: Any, w: Any, p: Any) -> Any:
-    """A dipole p[0] p[1:4] in a field that turns about the third axis of space at p[4] rad/s."""
-    a, b, c, d = q[0], q[1], q[2], q[3]
-    co, si = math.cos(p[4] * t), math.sin(p[4] * t)
-    x = co * (1.0 - 2.0 * (c * c + d * d)) + si * 2.0 * (b * c + a * d)
-    y = co * 2.0 * (b * c - a * d) + si * (1.0 - 2.0 * (b * b + d * d))
-    z = co * 2.0 * (b * d + a * c) + si * 2.0 * (c * d - a * b)
-    return (p[0] * (p[2] * z - p[3] * y), p[0] * (p[3] * x - p[1] * z), p[0] * (p[1] * y - p[2] * x))
-
-
-def control(t: float, q: Any, w: Any, p: Any) -> Any:
-    """A control that brings the body to rest at the attitude of the space axes: gains p[0], dampings p[1:4]."""
-    s = 2.0 * p[0] * q[0]
-    return (-s * q[1] - p[1] * w[0], -s * q[2] - p[2] * w[1], -s * q[3] - p[3] * w[2])
-
-
-def shaken(t: float, q: Any, w: Any, p: Any) -> Any:
-    """A weight on a support that is shaken at p[4] rad/s, with a drag p[5]."""
-    x, y, z = vertical(q)
-    k = p[0] * (1.0 + 0.5 * math.cos(p[4] * t))
-    return (
-        k * (y * p[3] - z * p[2]) - p[5] * w[0],
-        k * (z * p[1] - x * p[3]) - p[5] * w[1],
-        k * (x * p[2] - y * p[1]) - p[5] * w[2],
-    )
-
-
-Formula = Callable[[Any, Any, Any, Any], Any]
-KINDS: dict[str, Formula] = {
-    "weight off the axes": weight, "gravity gradient": gradient, "quartic well, a user's": well,
-    "dipole in a turning field, a user's": dipole, "control to rest, a user's": control,
-    "shaken weight with drag, a user's": shaken,
-}  # fmt: skip
-STRENGTHS: dict[Formula, tuple[float, float]] = {
-    weight: (-6.0, -0.3), gradient: (-6.0, -1.0), well: (-4.0, -0.5), dipole: (-4.0, -1.0), shaken: (-4.0, -1.0),
-}  # fmt: skip
-"""Powers of ten between which eps is drawn, the torque over twice the kinetic energy."""
-OWN: dict[Formula, Any] = {f: ph.torque(parameters=[0.0] * 6)(f) for f in (well, dipole, control, shaken)}
+def torque_drawn(kind: str, rng: np.random.Generator) -> Drawn:
+    """Draws a torque of a kind."""
+    grammar, component = Grammar(rng), FAMILIES[kind][0]
+    one, two, three = (component(grammar, k) for k in range(3))
+    return Drawn((one, two, three))
 
 
 @dataclass(frozen=True, eq=False)
@@ -123,6 +75,7 @@ class Asked:
     """A motion that a user asks for."""
 
     kind: str
+    drawn: Drawn
     angle: float
     body: ph.Body
     omega: Floats
@@ -131,19 +84,9 @@ class Asked:
     """The numbers of the torque."""
 
     @property
-    def formula(self) -> Formula:
-        """The torque, as a formula."""
-        return KINDS[self.kind]
-
-    @property
     def torque(self) -> Torque:
         """The torque, as polhode has it."""
-        p = self.values
-        if self.formula is weight:
-            return ph.HeavyTop(weight=p[0], point=(p[1], p[2], p[3]))
-        if self.formula is gradient:
-            return ph.GravityGradient(strength=p[0])
-        made: Torque = OWN[self.formula].with_parameters(p)
+        made: Torque = self.drawn.torque.with_parameters(self.values)
         return made
 
     @property
@@ -161,47 +104,31 @@ class Asked:
         return np.concatenate([self.attitude, factor * self.omega])
 
 
-def drawn(kind: str, angle: float, rng: np.random.Generator) -> Asked:
+def motion_drawn(kind: str, drawn: Drawn, angle: float, rng: np.random.Generator) -> Asked:
     """Draws a body, its start and the numbers of its torque."""
-    formula = KINDS[kind]
     x, y, z = rng.uniform(0.1, 1.0, size=3)
     if rng.random() < 0.25:
         y = x
     moments = np.array([y + z, z + x, x + y])
-    omega = rng.normal(size=3)
-    omega *= 10 ** rng.uniform(-0.5, 0.5) / np.linalg.norm(omega)
-    q, a = rng.normal(size=4), rng.normal(size=3)
-    q, a, rate = q / np.linalg.norm(q), a / np.linalg.norm(a), float(np.linalg.norm(omega))
-    energy, span = float(moments @ omega**2), angle / rate
-    values: list[float]
-    if formula is control:
-        damping = rng.uniform(1.0, 10.0) / span
-        values = [energy * 10 ** rng.uniform(-1.5, 0.5), *(damping * moments)]
-    else:
-        values = [energy * 10 ** rng.uniform(*STRENGTHS[formula]), *(moments if formula is gradient else a)]
-        if formula is gradient:
-            values[0] /= float(moments.max() - moments.min())
-        if formula is well:
-            values[0] /= 4.0
-        if formula in (dipole, shaken):
-            values.append(rate * 10 ** rng.uniform(-1.0, 0.5))
-        if formula is shaken:
-            values.append(float(moments.mean()) * rng.uniform(0.1, 2.0) / span)
-    return Asked(kind, angle, ph.Body(moments), omega, q, tuple(map(float, values)))
+    omega, q = rng.normal(size=3), rng.normal(size=4)
+    rate = 10 ** rng.uniform(-0.5, 0.5)
+    omega *= rate / np.linalg.norm(omega)
+    strength = 10 ** rng.uniform(*FAMILIES[kind][1]) * float(moments @ omega**2) / 3.0
+    numbers = rng.choice([-1.0, 1.0], PARAMETERS) * 2.0 ** rng.uniform(-1.0, 1.0, PARAMETERS)
+    values = (strength, 1.0 / rate, rate, *numbers.tolist())
+    return Asked(kind, drawn, angle, ph.Body(moments), omega, q / np.linalg.norm(q), values)
 
 
 # --- heyoka ----------------------------------------------------------------------------------------------------------
 
 
-def _system(formula: Formula) -> list[tuple[Any, Any]]:
-    """Returns the equations of quaternion and rate; moments and the torque's numbers are parameters."""
+@cache
+def _system(drawn: Drawn) -> list[tuple[Any, Any]]:
+    """The equations of quaternion and rate; moments and the torque's numbers are parameters."""
     heyoka = imported("heyoka")
     a, b, c, d, x, y, z = state = heyoka.make_vars("a", "b", "c", "d", "x", "y", "z")
     par = heyoka.par
-    names = {**formula.__globals__, "math": heyoka}
-    names["vertical"] = vertical
-    traced = types.FunctionType(formula.__code__, names)
-    n = traced(heyoka.time, (a, b, c, d), (x, y, z), [par[k] for k in range(6, 12)])
+    n = torque_of(drawn.texts, (a, b, c, d), (x, y, z), [par[6 + k] for k in range(PARAMETERS_OF_ALL)])
     slopes = (
         -0.5 * (b * x + c * y + d * z), 0.5 * (a * x + c * z - d * y),
         0.5 * (a * y + d * x - b * z), 0.5 * (a * z + b * y - c * x),
@@ -217,23 +144,23 @@ def _parameters(asked: Asked, wanted: int) -> list[float]:
 
 
 @cache
-def integrator(formula: Formula, tolerance: float) -> Any:
+def integrator(drawn: Drawn, tolerance: float) -> Any:
     """Returns heyoka's integrator in double precision, compiled without compact mode."""
     heyoka = imported("heyoka")
-    return heyoka.taylor_adaptive(_system(formula), [1.0] + [0.0] * 6, tol=tolerance, compact_mode=False)
+    return heyoka.taylor_adaptive(_system(drawn), [1.0] + [0.0] * 6, tol=tolerance, compact_mode=False)
 
 
 @cache
-def true_integrator(formula: Formula) -> Any:
+def true_integrator(drawn: Drawn) -> Any:
     """Returns one in extended precision, at its round-off."""
     heyoka = imported("heyoka")
     start = [np.longdouble(x) for x in (1, 0, 0, 0, 0, 0, 0)]
-    return heyoka.taylor_adaptive(_system(formula), start, fp_type=np.longdouble, compact_mode=True)
+    return heyoka.taylor_adaptive(_system(drawn), start, fp_type=np.longdouble, compact_mode=True)
 
 
 def by_heyoka(asked: Asked, tolerance: float) -> Callable[[float], Floats]:
     """Returns a run whose rate at the start is multiplied by a factor."""
-    made, times = integrator(asked.formula, tolerance), [0.0, *asked.times.tolist()]
+    made, times = integrator(asked.drawn, tolerance), [0.0, *asked.times.tolist()]
     parameters = _parameters(asked, len(made.pars))
 
     def run(factor: float) -> Floats:
@@ -247,7 +174,7 @@ def by_heyoka(asked: Asked, tolerance: float) -> Callable[[float], Floats]:
 
 def truth(asked: Asked, factor: float = 1.0) -> Floats:
     """Returns quaternion and rate at the start and at the output times."""
-    made, wide = true_integrator(asked.formula), np.longdouble
+    made, wide = true_integrator(asked.drawn), np.longdouble
     made.time = wide(0)
     made.pars[:] = [wide(x) for x in _parameters(asked, len(made.pars))]
     made.state[:] = [wide(x) for x in asked.start(factor)]
@@ -400,10 +327,11 @@ def run(
     records: list[Record] = []
     left_out = []
     for number in range(draws):
+        torques = {kind: torque_drawn(kind, np.random.default_rng([seed, number, k])) for k, kind in enumerate(kinds)}
         for angle in angles:
             for place, kind in limit.within(list(enumerate(kinds)), f"users, {angle:g} radians"):
                 rng = np.random.default_rng([seed, number, place, int(angle)])
-                asked = drawn(kind, angle, rng)
+                asked = motion_drawn(kind, torques[kind], angle, rng)
                 true = truth(asked)
                 apart = far(truth(asked, 1.0 + 2.0**-52)[1:], true)
                 for target in targets:
