@@ -74,7 +74,7 @@ def test_a_scenario_has_the_guesses(here: Path, call: Called) -> None:
         (("--body", "1,2"), "has 2 numbers: give three moments"),
         (("--body", "sphere"), "there is no body 'sphere'"),
         (("--body", "1,2,4"), "no body has the moments 1, 2, 4"),
-        ((), "give a guess of the body"),
+        ((), "give the body: --body"),
         (("--body", "1,2,2", "--scenario", "x.toml"), "either --scenario or --body"),
         (("--body", "1,2,2", "--torque", "Free(", "--free", "omega"), "must be written like"),
         (

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from polhode.cli._signals import masked
-from polhode.cli._terminal import is_terminal, print_text, stop
+from polhode.cli._terminal import is_terminal, print_text, say, stop
 from polhode.support.extras import needed
 from polhode.text.terminal import printable
 
@@ -134,6 +134,16 @@ def keep_picture(figure: Figure, file: Path, force: bool) -> SavedFile:
     from polhode.plots.plot import save
 
     return keep(file, force, lambda place, replaced: save(figure, place, overwrite=replaced))
+
+
+def report_kept(*saved: SavedFile, err: bool = False) -> bool:
+    """Says where files were saved, and what went wrong; returns whether each is at its place."""
+    for one in saved:
+        if one.problem:
+            say(f"polhode: {one.problem}", err=True)
+    if files := [str(one.file) for one in saved if one.file]:
+        say(f"Saved as {' and '.join(filter(None, [', '.join(files[:-1]), files[-1]]))}.", err=err)
+    return not any(one.problem for one in saved)
 
 
 def _keep_beside(file: Path, force: bool, save: Callable[[Path, bool], None]) -> SavedFile:

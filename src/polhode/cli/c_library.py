@@ -7,13 +7,14 @@ import typer
 
 from polhode.cli._app import app
 from polhode.cli._files import unwritable
+from polhode.cli._options import Force
 from polhode.cli._terminal import say, stop
 
 
 @app.command(name="c-library")
 def c_library(
     folder: Annotated[Path, typer.Argument(metavar="DIR", help="The directory to write to, made if need be.")],
-    force: Annotated[bool, typer.Option("--force", help="Overwrite files that exist.")] = False,
+    force: Force = False,
 ) -> None:
     """Write the exact motion of the free body as a small C99 library, with a test, an example and a CMake file.
 

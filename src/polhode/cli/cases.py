@@ -7,6 +7,7 @@ import typer
 
 from polhode.cli._app import app
 from polhode.cli._files import check_writable
+from polhode.cli._options import Force
 from polhode.cli._terminal import print_table, say, stop
 
 
@@ -16,7 +17,7 @@ def cases(
         Path | None, typer.Argument(metavar="[DIR]", help="The directory to write them to; default: list them.")
     ] = None,
     group: Annotated[str | None, typer.Option(help="List this group only: free, top, gyrostat, orbit, ...")] = None,
-    force: Annotated[bool, typer.Option("--force", help="Overwrite files that exist.")] = False,
+    force: Force = False,
 ) -> None:
     """List the check cases, motions to 30 digits; with a directory, write them as CSV and JSON.
 

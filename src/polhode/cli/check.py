@@ -3,19 +3,25 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
 from polhode.cli._app import app
 from polhode.cli._files import check_writable
-from polhode.cli._problem import UNPHYSICAL_HELP, body_of, columns_of, torque_of
+from polhode.cli._options import (
+    AllowUnphysical,
+    BodyText,
+    ColumnTexts,
+    Force,
+    ScenarioFile,
+    TorqueText,
+    Trust,
+    columns_of,
+    problem_of,
+)
 from polhode.cli._signals import stopped_by_signals
 from polhode.cli._terminal import FAILED, INTERRUPTED, say, stop
-
-if TYPE_CHECKING:
-    from polhode.body import Body
-    from polhode.torques import Torque
 
 
 @app.command()
@@ -29,28 +35,11 @@ def check(
             "polhode. Further files of the same motion with other steps tell the order of the method.",
         ),
     ],
-    body: Annotated[
-        str | None,
-        typer.Option(
-            help="Principal moments, as in 1,2,3; or Ixx,Iyy,Izz,Ixy,Ixz,Iyz, the elements of the tensor; or the name "
-            "of a body."
-        ),
-    ] = None,
-    allow_unphysical: Annotated[bool, typer.Option("--allow-unphysical", help=UNPHYSICAL_HELP)] = False,
-    torque: Annotated[
-        str | None,
-        typer.Option(
-            help="A model of `polhode torques` with its fields, as in 'HeavyTop(weight=9.81)'; + joins several."
-        ),
-    ] = None,
-    scenario: Annotated[Path | None, typer.Option(help="Take body and torque from this scenario file instead.")] = None,
-    columns: Annotated[
-        list[str] | None,
-        typer.Option(
-            help="What columns hold, if their names do not say it, as in omega_deg=P,Q,R or t=T or 'euler(ZYX)=a,b,c'. "
-            "It can be given several times."
-        ),
-    ] = None,
+    body: BodyText = None,
+    allow_unphysical: AllowUnphysical = False,
+    torque: TorqueText = None,
+    scenario: ScenarioFile = None,
+    columns: ColumnTexts = None,
     convention: Annotated[
         str | None,
         typer.Option(help="What is known of the conventions, such as 'space to body, scalar last'; the rest is tried."),
@@ -66,10 +55,8 @@ def check(
     junit: Annotated[
         Path | None, typer.Option(help="Write the verdict as this JUnit XML, which servers that run tests read.")
     ] = None,
-    force: Annotated[bool, typer.Option("--force", help="Overwrite files that exist.")] = False,
-    trust: Annotated[
-        bool, typer.Option("--trust", help="Allow the scenario to execute Python files outside of its folder.")
-    ] = False,
+    force: Force = False,
+    trust: Trust = False,
 ) -> None:
     """Judge a motion that another simulator computed: how far is it from the true one, and what is wrong with it?
 
@@ -83,7 +70,7 @@ def check(
     for file in written:
         check_writable(file, force=force, option="")
     try:
-        turning, acting = _problem(body, allow_unphysical, torque, scenario, trust)
+        turning, acting, _ = problem_of(body, allow_unphysical, torque, scenario, trust)
         verdict = polhode.check(
             *logs, body=turning, torque=acting, columns=columns_of(columns), convention=convention,
             tolerance=tolerance, steps=step or None,
@@ -108,19 +95,3 @@ def check(
     for file in written:
         say(f"written to {file}")
     raise typer.Exit(0 if verdict.agrees else FAILED)
-
-
-def _problem(
-    body: str | None, allow_unphysical: bool, torque: str | None, scenario: Path | None, trust: bool
-) -> tuple[Body, Torque | None]:  # fmt: skip
-    """The body and the torque that the options name."""
-    if scenario is not None:
-        from polhode.scenario import load_scenario
-
-        if body is not None or torque is not None:
-            stop("give either --scenario or --body and --torque, not both")
-        found = load_scenario(scenario, trust=trust)
-        return found.body, found.torque
-    if body is None:
-        stop("give the body: --body 1,2,3 for its principal moments, or --scenario FILE.toml")
-    return body_of(body, allow_unphysical), None if torque is None else torque_of(torque)

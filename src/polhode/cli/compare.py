@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from polhode.cli._app import app
-from polhode.cli._files import check_writable, keep, keep_picture
+from polhode.cli._files import check_writable, keep, keep_picture, report_kept
+from polhode.cli._options import Force, Quiet, Trust
 from polhode.cli._signals import not_stopped, stopped_by_signals
 from polhode.cli._terminal import FAILED, INTERRUPTED, say, show_progress, stop
-from polhode.cli.run import TRUST_HELP
 
 if TYPE_CHECKING:
     from polhode import Comparison
@@ -38,9 +38,9 @@ def compare(
         Path, typer.Option("--output", "--out", help="Directory for the results, made if need be.")
     ] = Path(),
     repeats: Annotated[int, typer.Option(min=1, help="How often a run is timed; the least time counts.")] = 5,
-    force: Annotated[bool, typer.Option("--force", help="Overwrite files that exist.")] = False,
-    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Print nothing but the table.")] = False,
-    trust: Annotated[bool, typer.Option("--trust", help=TRUST_HELP)] = False,
+    force: Force = False,
+    quiet: Quiet = False,
+    trust: Trust = False,
 ) -> None:
     """Compare methods on the motion of a scenario: errors against cost.
 
@@ -108,15 +108,8 @@ def _report(comparison: Comparison, title: str, files: list[Path], force: bool) 
     comparison = replace(comparison, title=title)
     figure = comparison.plot()
     data, *pictures = files
-    kept = [keep(data, force, lambda file, force: comparison.save(file, overwrite=force))]
-    kept += [keep_picture(figure, p, force) for p in pictures]
-    for one in kept:
-        if one.problem:
-            say(f"polhode: {one.problem}", err=True)
-    saved = [str(one.file) for one in kept if one.file]
-    if saved:
-        say(f"Saved as {' and '.join(filter(None, [', '.join(saved[:-1]), saved[-1]]))}.")
-    return FAILED if any(one.problem for one in kept) else 0
+    kept = keep(data, force, lambda file, force: comparison.save(file, overwrite=force))
+    return 0 if report_kept(kept, *(keep_picture(figure, p, force) for p in pictures)) else FAILED
 
 
 def _usual_methods(scenario: Scenario) -> list[Method | str]:

@@ -9,10 +9,10 @@ from typing import Annotated, Any
 import typer
 
 from polhode.cli._app import app
-from polhode.cli._files import check_writable, keep, keep_picture
+from polhode.cli._files import check_writable, keep, keep_picture, report_kept
+from polhode.cli._options import AsJson, Force, Trust
 from polhode.cli._signals import stopped_by_signals
 from polhode.cli._terminal import FAILED, INTERRUPTED, echo_json, say, stop
-from polhode.cli.run import TRUST_HELP
 
 
 @app.command()
@@ -23,9 +23,9 @@ def drift(
         Path | None, typer.Option(help="Save here; by default the name of the scenario, with .nc, where you are.")
     ] = None,
     plot: Annotated[Path | None, typer.Option(help="Draw the drift: a .png, .svg or .pdf file.")] = None,
-    force: Annotated[bool, typer.Option("--force", help="Overwrite files that exist.")] = False,
-    as_json: Annotated[bool, typer.Option("--json", help="Print the drift as JSON.")] = False,
-    trust: Annotated[bool, typer.Option("--trust", help=TRUST_HELP)] = False,
+    force: Force = False,
+    as_json: AsJson = False,
+    trust: Trust = False,
 ) -> None:
     """Follow the mean motion of a body under a weak torque over thousands to billions of turns.
 
@@ -63,13 +63,7 @@ def drift(
     saved = [keep(file, force, lambda place, replaced: found.save(place, overwrite=replaced))]
     if plot is not None:
         saved.append(keep_picture(found.plot(), plot, force))
-    for kept in saved:
-        if kept.problem:
-            say(f"polhode: {kept.problem}", err=True)
-            code = FAILED
-        if kept.file:
-            say(f"Saved as {kept.file}.", err=as_json)
-    raise typer.Exit(code)
+    raise typer.Exit(code if report_kept(*saved, err=as_json) else FAILED)
 
 
 def _record(found: Any) -> dict[str, Any]:

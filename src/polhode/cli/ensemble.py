@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from polhode.cli._app import app
+from polhode.cli._options import Quiet, Trust
 from polhode.cli._signals import stopped_by_signals
 from polhode.cli._terminal import BAD_INPUT, FAILED, INTERRUPTED, is_terminal, print_text, say, stop
-from polhode.cli.run import TRUST_HELP
 
 if TYPE_CHECKING:
     from concurrent.futures import Executor
@@ -58,8 +58,8 @@ def ensemble(
     verify: Annotated[
         bool, typer.Option("--verify", help="Compare all bits of the store with their digests first.")
     ] = False,
-    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Print nothing unless something is wrong.")] = False,
-    trust: Annotated[bool, typer.Option("--trust", help=TRUST_HELP)] = False,
+    quiet: Quiet = False,
+    trust: Trust = False,
 ) -> None:
     """Run the bodies of a scenario in parts, and collect them in a Zarr store.
 

@@ -9,6 +9,7 @@ import typer
 
 from polhode.cli._app import app
 from polhode.cli._files import check_writable
+from polhode.cli._options import Force
 from polhode.cli._terminal import print_table, say, stop
 
 
@@ -48,7 +49,7 @@ def examples(
         list[str] | None, typer.Argument(metavar="[NAME...]", help="The examples to copy; all copies every one.")
     ] = None,
     to: Annotated[Path, typer.Option(help="The directory to copy them to, made if need be.")] = Path(),
-    force: Annotated[bool, typer.Option("--force", help="Overwrite files that exist.")] = False,
+    force: Force = False,
 ) -> None:
     """List the examples that come with polhode; with names, copy these here.
 

@@ -7,6 +7,7 @@ import typer
 
 from polhode.cli._app import app
 from polhode.cli._files import check_writable
+from polhode.cli._options import Force
 from polhode.cli._terminal import say, stop
 
 EPOCH = "give --epoch 2026-01-31T12:00:00"
@@ -39,7 +40,7 @@ def export(
     at: Annotated[
         float | None, typer.Option(help="The time of the state, in s; the end if none is given (APM).")
     ] = None,
-    force: Annotated[bool, typer.Option("--force", help="Overwrite the file if it exists.")] = False,
+    force: Force = False,
 ) -> None:
     """Write a result for other tools: CCSDS attitudes over time (AEM, ACM) or at one time (APM), or SPICE kernels (CK).
 

@@ -9,14 +9,24 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from polhode.cli._app import app
-from polhode.cli._files import check_writable, keep_picture
-from polhode.cli._problem import UNPHYSICAL_HELP, body_of, columns_of, torque_of
+from polhode.cli._files import check_writable, keep_picture, report_kept
+from polhode.cli._options import (
+    AllowUnphysical,
+    AsJson,
+    BodyText,
+    ColumnTexts,
+    Force,
+    ScenarioFile,
+    TorqueText,
+    Trust,
+    columns_of,
+    problem_of,
+)
 from polhode.cli._signals import stopped_by_signals
 from polhode.cli._terminal import FAILED, INTERRUPTED, echo_json, say, stop
-from polhode.cli.run import TRUST_HELP
 
 if TYPE_CHECKING:
-    from polhode import Body, Fit
+    from polhode import Fit
 
 
 @app.command()
@@ -26,23 +36,12 @@ def fit(
         list[Path],
         typer.Argument(metavar="DATA...", help="CSV or Parquet tables, .npz, results of polhode (.nc), or AEM files."),
     ],
-    body: Annotated[
-        str | None,
-        typer.Option(
-            help="A guess: principal moments, as in 1,2,3; or Ixx,Iyy,Izz,Ixy,Ixz,Iyz, the elements of the tensor; or "
-            "the name of a body."
-        ),
-    ] = None,
-    allow_unphysical: Annotated[bool, typer.Option("--allow-unphysical", help=UNPHYSICAL_HELP)] = False,
+    body: BodyText = None,
+    allow_unphysical: AllowUnphysical = False,
     free: Annotated[
         str, typer.Option(help="What is fitted, separated by commas: 'ratios,omega,attitude,torque.coefficient'.")
     ] = "moments,omega",
-    torque: Annotated[
-        str | None,
-        typer.Option(
-            help="The torque with guesses of its fields, as in 'LinearDamping(coefficient=0.01)'; + joins several."
-        ),
-    ] = None,
+    torque: TorqueText = None,
     omega: Annotated[
         tuple[float, float, float] | None,
         typer.Option(
@@ -56,21 +55,18 @@ def fit(
             help="The attitude at the first time, body to space, scalar first: a guess, or known if it is not free.",
         ),
     ] = None,
-    scenario: Annotated[Path | None, typer.Option(help="Take body, torque and start from this file instead.")] = None,
+    scenario: ScenarioFile = None,
     sigma_omega: Annotated[float | None, typer.Option(help="Standard deviation of the rates, rad/s.")] = None,
     sigma_attitude: Annotated[float | None, typer.Option(help="Standard deviation of the attitudes, rad.")] = None,
-    columns: Annotated[
-        list[str] | None,
-        typer.Option(help="What columns hold, as in t=seconds or omega=p,q,r. It can be given several times."),
-    ] = None,
+    columns: ColumnTexts = None,
     missing: Annotated[bool, typer.Option("--drop-missing", help="Leave out numbers that are not there.")] = False,
     loss: Annotated[
         str, typer.Option(help="How residuals count: linear, or soft_l1, huber, cauchy, arctan.")
     ] = "linear",
     plot: Annotated[Path | None, typer.Option(help="Draw data, fit and residuals: a .png, .svg or .pdf file.")] = None,
-    force: Annotated[bool, typer.Option("--force", help="Overwrite a picture that exists.")] = False,
-    as_json: Annotated[bool, typer.Option("--json", help="Print the result as JSON.")] = False,
-    trust: Annotated[bool, typer.Option("--trust", help=TRUST_HELP)] = False,
+    force: Force = False,
+    as_json: AsJson = False,
+    trust: Trust = False,
 ) -> None:
     """Fit a body, its start and its torque to measured rates and attitudes.
 
@@ -86,7 +82,10 @@ def fit(
 
     check_writable(plot, force=force, option="--plot")
     try:
-        guess, known = _guess(body, allow_unphysical, torque, scenario, trust)
+        guess, acting, given = problem_of(body, allow_unphysical, torque, scenario, trust)
+        known: dict[str, Any] = {} if given is None else {"omega": given.omega, "attitude": given.attitude}
+        if given is None or given.torque.depends:
+            known |= {"torque": acting, "state": given and given.state}
         known |= {name: one for name, one in (("omega", omega), ("attitude", attitude)) if one is not None}
         made = fitted(
             guess, [*data] if len(data) > 1 else data[0], free=[x.strip() for x in free.split(",") if x.strip()],
@@ -105,34 +104,8 @@ def fit(
         echo_json(_as_json(made))
     else:
         say(made)
-    code = 0 if made.converged else FAILED
-    if plot is not None:
-        kept = keep_picture(made.plot(), plot, force)
-        if kept.problem:
-            say(f"polhode: {kept.problem}", err=True)
-            code = FAILED
-        if kept.file:
-            say(f"Saved as {kept.file}.", err=as_json)
-    raise typer.Exit(code)
-
-
-def _guess(
-    body: str | None, allow_unphysical: bool, torque: str | None, scenario: Path | None, trust: bool
-) -> tuple[Body, dict[str, Any]]:  # fmt: skip
-    """The guess of the body, and what else is known."""
-    if scenario is None:
-        if body is None:
-            raise ValueError("give a guess of the body: --body 1,2,3 for its moments, or --scenario FILE.toml")
-        return body_of(body, allow_unphysical), {} if torque is None else {"torque": torque_of(torque)}
-    if body is not None or torque is not None:
-        raise ValueError("give either --scenario or --body and --torque, not both")
-    from polhode.scenario import load_scenario
-
-    given = load_scenario(scenario, trust=trust)
-    known: dict[str, Any] = {"omega": given.omega, "attitude": given.attitude}
-    if given.torque.depends:
-        known |= {"torque": given.torque, "state": given.state}
-    return given.body, known
+    is_kept = plot is None or report_kept(keep_picture(made.plot(), plot, force), err=as_json)
+    raise typer.Exit(0 if made.converged and is_kept else FAILED)
 
 
 def _with_options(message: str) -> str:

@@ -7,6 +7,7 @@ import typer
 
 from polhode.cli._app import app
 from polhode.cli._files import check_writable
+from polhode.cli._options import Force
 from polhode.cli._terminal import say, stop
 
 
@@ -16,7 +17,7 @@ def fmu(
     out: Annotated[
         Path | None, typer.Option(help="The file to write, or its directory; default: the scenario's name, here.")
     ] = None,
-    force: Annotated[bool, typer.Option("--force", help="Overwrite a file that exists.")] = False,
+    force: Force = False,
 ) -> None:
     """Write a scenario as a co-simulation unit (FMI 2.0), for other simulators.
 

@@ -10,7 +10,7 @@ import typer
 
 from polhode.cli._app import app
 from polhode.cli._files import check_writable, keep_picture
-from polhode.cli._problem import UNPHYSICAL_HELP
+from polhode.cli._options import AllowUnphysical, AsJson, Force
 from polhode.cli._terminal import FAILED, echo_json, print_table, say, stop
 
 if TYPE_CHECKING:
@@ -31,7 +31,7 @@ def free(
         tuple[float, float, float] | None, typer.Option(metavar="A B C", help="Principal moments, in kg m^2.")
     ] = None,
     body: Annotated[str | None, typer.Option(help="In place of moments: a body of `polhode bodies`.")] = None,
-    allow_unphysical: Annotated[bool, typer.Option("--allow-unphysical", help=UNPHYSICAL_HELP)] = False,
+    allow_unphysical: AllowUnphysical = False,
     attitude: Annotated[
         tuple[float, float, float, float],
         typer.Option(metavar="W X Y Z", help="The attitude at t = 0: a quaternion, body to space, scalar first."),
@@ -42,8 +42,8 @@ def free(
     ] = False,
     flips: Annotated[int, typer.Option(min=0, help="Print the times of this many flips.")] = 0,
     plot: Annotated[Path | None, typer.Option(help="Draw polhode and herpolhode into this file.")] = None,
-    force: Annotated[bool, typer.Option("--force", help="Overwrite the picture if it exists.")] = False,
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON, with all digits.")] = False,
+    force: Force = False,
+    as_json: AsJson = False,
 ) -> None:
     """Compute the exact motion of a free body: what kind it is, its periods, and its state at any times.
 

@@ -5,6 +5,7 @@ from typing import Annotated
 import typer
 
 from polhode.cli._app import app
+from polhode.cli._options import AsJson
 from polhode.cli._terminal import (
     LINE_CHARACTERS,
     PIPE_CHARACTERS,
@@ -24,7 +25,7 @@ def methods(
     every: Annotated[
         bool, typer.Option("--all", help="All of them, with what they keep, what they accept and what they cost.")
     ] = False,
-    as_json: Annotated[bool, typer.Option("--json", help="The method, or all of them, as JSON.")] = False,
+    as_json: AsJson = False,
 ) -> None:
     """List the methods that most people need, by what they are for; with --all every one."""
     from polhode.methods import catalogue, find
@@ -50,7 +51,7 @@ def methods(
 @app.command()
 def torques(
     name: Annotated[str | None, typer.Argument(help="Show this model in full, with an example.")] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="The model, or all of them, as JSON.")] = False,
+    as_json: AsJson = False,
 ) -> None:
     """List the torque models: their parameters, what they depend on, whether they have a potential."""
     from polhode.text import cards

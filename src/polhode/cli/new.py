@@ -8,7 +8,7 @@ import typer
 
 from polhode.cli._app import app
 from polhode.cli._files import check_writable
-from polhode.cli._problem import UNPHYSICAL_HELP
+from polhode.cli._options import AllowUnphysical, Force
 from polhode.cli._terminal import INTERRUPTED, is_terminal, print_text, say, stop
 
 FREE = "none"
@@ -21,13 +21,13 @@ def new(
     body: Annotated[
         str | None, typer.Option(help="Three principal moments, '1 2 2.8', in kg m^2; or a name of `polhode bodies`.")
     ] = None,
-    allow_unphysical: Annotated[bool, typer.Option("--allow-unphysical", help=UNPHYSICAL_HELP)] = False,
+    allow_unphysical: AllowUnphysical = False,
     omega: Annotated[str | None, typer.Option(help="The rate at the start, '0.005 5 0', body axes, in rad/s.")] = None,
     torque: Annotated[str | None, typer.Option(help="A model of `polhode torques`, or 'none'.")] = None,
     until: Annotated[float | None, typer.Option(help="The time at the end, in s.")] = None,
     rtol: Annotated[float | None, typer.Option(help="The error that is wanted.")] = None,
     ask: Annotated[bool | None, typer.Option("--ask/--no-ask", help="Ask for what is not given, or do not.")] = None,
-    force: Annotated[bool, typer.Option("--force", help="Overwrite the file if it exists.")] = False,
+    force: Force = False,
 ) -> None:
     """Write a scenario with comments, to be edited and run.
 

@@ -21,6 +21,7 @@ from polhode.cli._files import (
     unwritable,
     write_result,
 )
+from polhode.cli._options import Force, Quiet, Trust
 from polhode.cli._signals import not_stopped, stopped_by_signals
 from polhode.cli._terminal import BAD_INPUT, FAILED, INTERRUPTED, say, show_progress, stop
 from polhode.text.terminal import cell_width, one_line, padded
@@ -30,8 +31,6 @@ if TYPE_CHECKING:
     from polhode.problem import Plan, Stats
     from polhode.scenario import Scenario
     from polhode.solution import Solution
-
-TRUST_HELP = "Allow scenarios to execute Python files (model = 'file.py:function') that lie outside their folders."
 
 
 @app.command()
@@ -53,9 +52,9 @@ def run(
         ),
     ] = None,
     plot: Annotated[bool, typer.Option("--plot", help="Draw a PNG beside each result.")] = False,
-    force: Annotated[bool, typer.Option("--force", help="Overwrite files that exist.")] = False,
-    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Print nothing unless something is wrong.")] = False,
-    trust: Annotated[bool, typer.Option("--trust", help=TRUST_HELP)] = False,
+    force: Force = False,
+    quiet: Quiet = False,
+    trust: Trust = False,
 ) -> None:
     """Run scenarios and save the results as NetCDF, or as tables.
 

@@ -9,6 +9,7 @@ import typer
 
 from polhode.cli._app import app
 from polhode.cli._files import check_writable, file_names, keep, no_format, write_result
+from polhode.cli._options import Force
 from polhode.cli._terminal import FAILED, print_table, say, say_field, stop
 from polhode.text.terminal import one_line
 
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
 def show(
     result: Annotated[Path, typer.Argument(metavar="RESULT.nc", help="A file that polhode saved.")],
     plot: Annotated[bool, typer.Option("--plot", help="Draw a PNG beside it.")] = False,
-    force: Annotated[bool, typer.Option("--force", help="Overwrite the PNG if it exists.")] = False,
+    force: Force = False,
     rows: Annotated[int, typer.Option(min=0, help="How many rows to print.")] = 8,
     quantity: Annotated[
         list[str] | None,

@@ -9,6 +9,7 @@ import typer
 
 from polhode.cli._app import app
 from polhode.cli._files import check_writable
+from polhode.cli._options import Force
 from polhode.cli._signals import stopped_by_signals
 from polhode.cli._terminal import FAILED, say, stop
 
@@ -23,7 +24,7 @@ def view(
         list[Path] | None, typer.Argument(metavar="RESULT.nc...", help="Files that polhode saved: up to 12.")
     ] = None,
     export: Annotated[Path | None, typer.Option(help="Write the page as this .html file, and do not open it.")] = None,
-    force: Annotated[bool, typer.Option("--force", help="Overwrite the file if it exists.")] = False,
+    force: Force = False,
     span: Annotated[
         tuple[float, float] | None, typer.Option(help="The times to be shown, in s: the first and the last.")
     ] = None,

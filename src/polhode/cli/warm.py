@@ -7,6 +7,7 @@ from typing import Annotated
 import typer
 
 from polhode.cli._app import app
+from polhode.cli._options import Quiet
 from polhode.cli._signals import stopped_by_signals
 from polhode.cli._terminal import FAILED, INTERRUPTED, say, stop
 
@@ -17,7 +18,7 @@ def warm(
     workers: Annotated[
         int | None, typer.Option(min=1, help="Processes that compile; default: one for each core.")
     ] = None,
-    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Print nothing unless something is wrong.")] = False,
+    quiet: Quiet = False,
 ) -> None:
     """Compile what most people meet first, so that their first run need not wait for it.
 

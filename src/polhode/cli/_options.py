@@ -1,14 +1,66 @@
-"""Bodies, torques and columns of tables, as options of commands write them."""
+"""Options that several commands have, and the bodies, torques and columns of tables that they write."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
 
-UNPHYSICAL_HELP = "Allow moments that no body has: one that exceeds the sum of the other two."
+import typer
 
 if TYPE_CHECKING:
     from polhode.body import Body
+    from polhode.scenario import Scenario
     from polhode.torques import Torque
+
+AllowUnphysical = Annotated[
+    bool,
+    typer.Option("--allow-unphysical", help="Allow moments that no body has: one that exceeds the sum of the others."),
+]
+AsJson = Annotated[bool, typer.Option("--json", help="Print JSON, with all digits.")]
+BodyText = Annotated[
+    str | None,
+    typer.Option(
+        help="Principal moments, as in 1,2,3; or Ixx,Iyy,Izz,Ixy,Ixz,Iyz, the elements of the tensor; or the name of a "
+        "body."
+    ),
+]
+ColumnTexts = Annotated[
+    list[str] | None,
+    typer.Option(
+        help="What columns hold, if their names do not say it, as in omega_deg=P,Q,R or t=T or 'euler(ZYX)=a,b,c'. It "
+        "can be given several times."
+    ),
+]
+Force = Annotated[bool, typer.Option("--force", help="Overwrite files that exist.")]
+Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Print nothing unless something is wrong.")]
+ScenarioFile = Annotated[Path | None, typer.Option(help="Take body, torque and start from this scenario file instead.")]
+TorqueText = Annotated[
+    str | None,
+    typer.Option(help="A model of `polhode torques` with its fields, as in 'HeavyTop(weight=9.81)'; + joins several."),
+]
+Trust = Annotated[
+    bool,
+    typer.Option(
+        "--trust",
+        help="Allow scenarios to execute Python files (model = 'file.py:function') that lie outside their folders.",
+    ),
+]
+
+
+def problem_of(
+    body: str | None, allow_unphysical: bool, torque: str | None, scenario: Path | None, trust: bool
+) -> tuple[Body, Torque | None, Scenario | None]:
+    """The body and the torque that the options name, and the scenario that they are taken from."""
+    if scenario is not None:
+        from polhode.scenario import load_scenario
+
+        if body is not None or torque is not None:
+            raise ValueError("give either --scenario or --body and --torque, not both")
+        given = load_scenario(scenario, trust=trust)
+        return given.body, given.torque, given
+    if body is None:
+        raise ValueError("give the body: --body 1,2,3 for its principal moments, or --scenario FILE.toml")
+    return body_of(body, allow_unphysical), None if torque is None else torque_of(torque), None
 
 
 def body_of(text: str, allow_unphysical: bool) -> Body:
