@@ -36,8 +36,8 @@ SECTIONS: list[tuple[str, type[BaseModel]]] = [
     ("[[event]]", scenario._Event),
     ("[output]", scenario._Output),
     ("[ensemble]", scenario._Ensemble),
-    ("distributions, in [ensemble]", scenario._Drawn),
-    ("parameters = {...} in [ensemble]", scenario._DrawnParameters),
+    ("distributions, in [ensemble]", scenario._Distribution),
+    ("parameters = {...} in [ensemble]", scenario._ParameterDistribution),
     ("[drift]", scenario._Drift),
 ]
 
@@ -49,7 +49,7 @@ def page() -> str:
         parts += [f"## {heading}", inspect.cleandoc(model.__doc__ or ""), _table(model)]
         if model is scenario._Torque:
             parts += [_file_torques(), _torques()]
-        if model is scenario._Drawn:
+        if model is scenario._Distribution:
             parts.append(_distributions())
     return "\n\n".join(parts) + "\n"
 
@@ -124,7 +124,7 @@ def _in_words(hint: Any) -> str:
     if origin is tuple:
         return f"{len(arguments)} {_in_words(arguments[0])}s"
     if _is_table(hint):
-        return "distribution" if issubclass(hint, scenario._Drawn) else "table"
+        return "distribution" if issubclass(hint, scenario._Distribution) else "table"
     raise TypeError(f"no words for {hint}")
 
 

@@ -25,7 +25,6 @@ from polhode.files.records import TorqueFromFile
 from polhode.kernels.steps.compose import triple_jump
 from polhode.methods import compose, find
 from polhode.solution import Solution
-from polhode.support import arrays as _rows
 from polhode.support import thinning
 
 EPS = float(np.finfo(float).eps)
@@ -185,23 +184,29 @@ def test_states_near_the_largest_number_give_no_warning() -> None:
         assert "errors" in repr(huge)
 
 
-def test_blocks_do_not_show(monkeypatch: pytest.MonkeyPatch) -> None:
+def with_rows(s: Solution, rows: int) -> Solution:
+    """The solution with its rows repeated, until there are so many."""
+    return replace(
+        s, t=np.resize(s.t, rows), quaternion=np.resize(s.quaternion, (rows, 4)),
+        momentum=np.resize(s.momentum, (rows, 3)),
+    )  # fmt: skip
+
+
+def test_what_follows_from_many_rows_is_that_of_few() -> None:
+    """Many rows are worked on in blocks, and potentials of many are compiled: neither shows."""
     s = run(HANGING, [5.0, 4.0, 3.0])
-    whole = [s.spatial_momentum, s.kinetic_energy, s.potential_energy, *s.invariant_errors.values()]
-    monkeypatch.setattr(_rows, "BLOCK_ROWS", 64)
-    again = replace(s)
-    blocks = [again.spatial_momentum, again.kinetic_energy, again.potential_energy, *again.invariant_errors.values()]
-    assert [bits(a) for a in blocks] == [bits(a) for a in whole]
+    many = with_rows(s, 70_000)
+    for name in ("spatial_momentum", "kinetic_energy", "potential_energy"):
+        few = getattr(s, name)
+        assert bits(getattr(many, name)) == bits(np.resize(few, (70_000, *few.shape[1:])))
+    for name, error in s.invariant_errors.items():
+        assert bits(many.invariant_errors[name]) == bits(np.resize(error, 70_000))
 
 
 def test_compiled_potential_equals_the_interpreted_one(monkeypatch: pytest.MonkeyPatch) -> None:
     s = run(HANGING)
-    interpreted = s.potential_energy
-    monkeypatch.setattr(solution, "INTERPRETED_ROWS", 10)
-    monkeypatch.setattr(_rows, "BLOCK_ROWS", 64)
-    for setting in ("0", "1"):
-        monkeypatch.setenv("NUMBA_DISABLE_JIT", setting)
-        assert bits(replace(s).potential_energy) == bits(interpreted)
+    monkeypatch.setenv("NUMBA_DISABLE_JIT", "0")
+    assert bits(with_rows(s, 25_000).potential_energy) == bits(np.resize(s.potential_energy, 25_000))
 
 
 def test_errors_keep_no_copies_of_the_states() -> None:

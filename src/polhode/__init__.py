@@ -158,18 +158,5 @@ _NAMES = {
     "vectors": "clip cross dot quaternion_conjugate quaternion_product to_body to_space",
 }
 """The public names by the module that has them."""
-_HOME = {name: module for module, names in _NAMES.items() for name in names.split()}
-_MODULES = (
-    "cases",
-    "cluster",
-    "elliptic",
-    "environment",
-    "methods",
-    "mujoco",
-    "samples",
-    "sensors",
-    "systems",
-    "torques",
-)
-__all__ = sorted([*_HOME, *_MODULES, "__version__"])
-__getattr__, __dir__ = on_demand(__name__, _HOME, _MODULES)
+_MODULES = "cases cluster elliptic environment methods mujoco samples sensors systems torques"
+__getattr__, __dir__, __all__ = on_demand(__name__, _NAMES, ["__version__"], _MODULES.split())

@@ -13,9 +13,11 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from polhode.kernels.algebra.quat import multiply, to_space
+from polhode.kernels.algebra.quat import multiply
+from polhode.kernels.algebra.quat import to_space as turned_to_space
+from polhode.kernels.status import Status
 from polhode.support import checks
-from polhode.support.arrays import Floats, columns, dots, lengths
+from polhode.support.arrays import Floats, apply_by_blocks, columns, dots, lengths, to_space
 
 if TYPE_CHECKING:
     from scipy.spatial.transform import Rotation
@@ -167,7 +169,7 @@ def pointing_angle(q: Floats, body_axis: Any, direction: Any, *, degrees: bool =
     them for each row of attitudes. It is accurate at every angle.
     """
     axis, aim = np.array(_axis("body_axis", body_axis)), _directions(direction, q.shape[:-1])
-    a = np.stack(np.broadcast_arrays(*to_space(columns(q), columns(axis))), axis=-1)
+    a = np.stack(np.broadcast_arrays(*turned_to_space(columns(q), columns(axis))), axis=-1)
     across = np.cross(a, aim)
     angle = np.arctan2(lengths(across), dots(a, np.broadcast_to(aim, a.shape)))
     return np.degrees(angle) if degrees else angle
@@ -202,10 +204,11 @@ class WithAttitudes:
 
     @cached_property
     def attitude(self) -> "Rotation":
-        """The rotations from body to space axes."""
+        """The rotations from body to space axes; of many bodies body after body."""
         from scipy.spatial.transform import Rotation
 
-        return Rotation.from_quat(self.quaternion, scalar_first=True)
+        q = self.quaternion
+        return Rotation.from_quat(q if q.ndim < 3 else q.reshape(-1, 4), scalar_first=True)
 
     def euler(self, sequence: str, *, degrees: bool = False) -> Floats:
         """The Euler angles of all attitudes, body to space: three along the last axis.
@@ -232,6 +235,38 @@ class WithAttitudes:
         for each time. With `degrees=True` the angle is in degrees.
         """
         return pointing_angle(self.quaternion, body_axis, direction, degrees=degrees)
+
+
+class WithMomenta:
+    """What has attitudes, momenta, rates and energies of bodies, also has what follows from them."""
+
+    quaternion: Floats
+    momentum: Floats
+    omega: Any
+    kinetic_energy: Any
+    potential_energy: Any
+    status: Any
+
+    @property
+    def success(self) -> Any:
+        """Whether the run reached its end; of an ensemble, for each body."""
+        return self.status == Status.OK
+
+    @cached_property
+    def spatial_momentum(self) -> Floats:
+        """The angular momentum in space axes, kg m^2/s, about the centre of mass; shaped as `momentum`."""
+        return apply_by_blocks(to_space, self.quaternion, self.momentum)
+
+    @cached_property
+    def spatial_omega(self) -> Floats:
+        """The angular velocity in space axes, rad/s; shaped as `omega`."""
+        return apply_by_blocks(to_space, self.quaternion, self.omega)
+
+    @cached_property
+    def energy(self) -> Floats:
+        """The kinetic plus the potential energy, in J; NaN where there is no potential."""
+        energy: Floats = self.kinetic_energy + self.potential_energy
+        return energy
 
 
 # --- quantities by name: for tables, pictures, reductions and scenario files ---------------------------------------

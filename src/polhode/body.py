@@ -333,7 +333,7 @@ class Body:
         return np.broadcast_to(self.tensor, (*np.shape(t), 3, 3))
 
     def momentum_of_one(self, omega: Sequence[float], t: Any = None) -> list[float]:
-        """Returns I w + g of a single rate, with the bits that `momentum` has."""
+        """I w + g of a single rate, with the bits that `momentum` has."""
         x, y, z = omega
         if self.aligned:
             a, b, c = self.numbers.moments
@@ -353,7 +353,7 @@ class Body:
         return product + self.rotor if self.has_rotor else product
 
     def own_momentum(self, momentum: Floats) -> Floats:
-        """Returns m - g = I w: the momentum without that of the rotor, for one or a stack of them."""
+        """M - g = I w: the momentum without that of the rotor, for one or a stack of them."""
         return momentum - self.rotor if self.has_rotor else momentum
 
     def rate(self, momentum: Floats, t: Any = None) -> Floats:
@@ -791,22 +791,22 @@ class Frame(NamedTuple):
 
     @classmethod
     def of(cls, body: Body) -> Self:
-        """Returns the frame of a body."""
+        """The frame of a body."""
         a, b, c, d = body.axes_quaternion.tolist()
         return cls(body, (a, b, c, d))
 
     def inward(self, q: Floats, m: Floats, z: Floats) -> Floats:
-        """Returns a state in principal axes, as seven numbers and those that the torque carries."""
+        """A state in principal axes, as seven numbers and those that the torque carries."""
         return np.array([*self.inward_numbers(q, m), *z.tolist()])
 
     def inward_numbers(self, q: Floats, m: Floats) -> list[float]:
-        """Returns quaternion and momentum in principal axes, as seven numbers."""
+        """Quaternion and momentum in principal axes, as seven numbers."""
         if self.body.aligned:
             return [*q.tolist(), *m.tolist()]
         return [*_products([q.tolist()], self.axes)[0], *(m @ self.body.axes).tolist()]
 
     def outward(self, states: Floats, *, scaled: bool) -> tuple[Floats, Floats, Floats]:
-        """Returns quaternions and momenta in the user's axes, and carried numbers, from rows of states.
+        """Quaternions and momenta in the user's axes, and carried numbers, from rows of states.
 
         Quaternions can be scaled to unit length.
         """
@@ -823,21 +823,21 @@ class Frame(NamedTuple):
         return q, m, z
 
     def outward_one(self, state: Floats) -> tuple[Floats, Floats]:
-        """Returns quaternion and momentum of one state in the user's axes."""
+        """Quaternion and momentum of one state in the user's axes."""
         q, m = state[:4], state[4:STATE]
         if self.body.aligned:
             return q, m
         return np.array(_products([q.tolist()], conjugate(self.axes))[0]), m @ self.body.axes.T
 
     def seen_by_torque(self, s: State, w: Vec3) -> tuple[Quat, Vec3]:
-        """Returns attitude and rate in the user's axes, as a torque sees them."""
+        """Attitude and rate in the user's axes, as a torque sees them."""
         if self.body.aligned:
             return s.q, w
         return multiply(s.q, conjugate(self.axes)), to_space(self.axes, w)
 
 
 def _products(rows: list[list[float]], other: Quat) -> list[Quat]:
-    """Returns the products of quaternions and another one, as `multiply` has them in plain Python, but at once."""
+    """The products of quaternions and another one, as `multiply` has them in plain Python, but at once."""
     e, f, g, h = other
     return [
         (

@@ -117,7 +117,7 @@ def _numbers(name: str, value: ArrayLike) -> NDArray[np.float64]:
 
 @cache
 def _loop(kernel: Any, arguments: int, results: int) -> Any:
-    """Returns the loop, to be compiled, that applies the kernel to rows of numbers."""
+    """The loop, to be compiled, that applies the kernel to rows of numbers."""
     given = [f"x{k}" for k in range(arguments)]
     made = [f"out{k}" for k in range(results)]
     call = f"{', '.join(f'{y}[i]' for y in made)} = kernel({', '.join(f'{x}[i]' for x in given)})"

@@ -92,7 +92,7 @@ def write_unit(scenario: str | Path, path: str | Path, *, overwrite: bool = Fals
 
 
 def identifier(name: str) -> str:
-    """Returns a name for the unit that is one in C and in Python."""
+    """A name for the unit that is one in C and in Python."""
     plain = re.sub(r"\W", "_", name, flags=re.ASCII)
     return plain if plain[:1].isalpha() else f"unit_{plain}"
 
@@ -149,7 +149,7 @@ def stepper_of(scenario: Scenario, moments: Any = None, omega: Any = None, t: fl
 
 
 def communication_step(scenario: Scenario) -> float:
-    """Returns the length of the steps that a unit proposes to other programs."""
+    """The length of the steps that a unit proposes to other programs."""
     return scenario.step or (scenario.t_span[1] - scenario.t_span[0]) / SAMPLES
 
 
@@ -193,7 +193,7 @@ class BodyUnit:
 
 
 def unit_of(name: str, scenario: str, names: dict[str, Any]) -> Any:
-    """Returns the class of the unit of a scenario, which lies beside the script of the unit; for that script alone."""
+    """The class of the unit of a scenario, which lies beside the script of the unit; for that script alone."""
     _namespaces.append(names)
     fmu = _pythonfmu("fmi2slave")
     enums, variables = _pythonfmu("enums"), _pythonfmu("variables")
@@ -270,7 +270,7 @@ def unit_of(name: str, scenario: str, names: dict[str, Any]) -> Any:
             return True
 
         def _get_fmu_state(self) -> dict[str, Any]:
-            """Returns a copy of all that changes, so that another program can go back."""
+            """A copy of all that changes, so that another program can go back."""
             return {"stepper": self.now.copy(), "torque": list(self.torque)}
 
         def _set_fmu_state(self, state: dict[str, Any]) -> None:
@@ -281,7 +281,7 @@ def unit_of(name: str, scenario: str, names: dict[str, Any]) -> Any:
 
 
 def _entry(row: Any, k: int, on_change: Any = None) -> tuple[Any, Any]:
-    """Returns the functions that read and write a number of a row."""
+    """The functions that read and write a number of a row."""
 
     def put(value: float) -> None:
         row()[k] = float(value)

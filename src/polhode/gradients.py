@@ -16,7 +16,7 @@ ROWS, COLUMNS = (0, 1, 2, 0, 0, 1), (0, 1, 2, 1, 2, 2)
 """The elements of a tensor in the order of the columns of a Jacobian."""
 
 
-class Moved(NamedTuple):
+class StatesAndJacobian(NamedTuple):
     """States, and how they change: rotation matrices, rates, and Jacobians by the numbers of all arguments in turn."""
 
     matrix: Floats
@@ -24,7 +24,7 @@ class Moved(NamedTuple):
     jacobian: Floats
 
 
-def free_states(inertia: Any, omega: Any, t: Any, *, full: bool, with_jacobian: bool = True) -> Moved:
+def free_states(inertia: Any, omega: Any, t: Any, *, full: bool, with_jacobian: bool = True) -> StatesAndJacobian:
     """The free motion of bodies from a common attitude, and its Jacobian by inertia, omega and t.
 
     The arguments have the shapes (..., 3) or, if they are `full` tensors, (..., 3, 3), then (..., 3) and (...), which
@@ -59,13 +59,13 @@ def free_states(inertia: Any, omega: Any, t: Any, *, full: bool, with_jacobian: 
             else:
                 J[at, :, :3] = found[..., :3]
             J[at, :, 3**core :] = found[..., 6:]
-    return Moved(R.reshape(*lead, 3, 3), rate.reshape(*lead, 3), J.reshape(*lead, 6, width))
+    return StatesAndJacobian(R.reshape(*lead, 3, 3), rate.reshape(*lead, 3), J.reshape(*lead, 6, width))
 
 
 def simulated(
     body: Body, torque: Torque | None, t: Any, how: dict[str, Any], names: tuple[str, ...]
-) -> Callable[..., Moved]:  # fmt: skip
-    """Returns a function that runs from starts to the times t, with Jacobians by what `names` lists, its arguments.
+) -> Callable[..., StatesAndJacobian]:  # fmt: skip
+    """A function that runs from starts to the times t, with Jacobians by what `names` lists, its arguments.
 
     They are omega, the attitude as a quaternion, and p, the parameters of a user's torque.
     """
@@ -76,7 +76,7 @@ def simulated(
         raise TypeError("p are the parameters of a torque made by polhode.torque")
     sizes = {"omega": 3, "attitude": 4, "p": len(torque.values) if isinstance(torque, CustomTorque) else 0}
 
-    def states(*given: Any, with_jacobian: bool = True) -> Moved:
+    def states(*given: Any, with_jacobian: bool = True) -> StatesAndJacobian:
         rows = [np.asarray(x, dtype=np.float64) for x in given]
         for row, name in zip(rows, names, strict=True):
             if row.shape[-1:] != (sizes[name],):
@@ -99,7 +99,7 @@ def simulated(
             made[0][k], made[1][k] = run.attitude.as_matrix(), run.omega
             if with_jacobian:
                 made[2][k] = run.jacobian if q is None else _by_quaternion(run.jacobian, q)
-        return Moved(*(x.reshape(*lead, *x.shape[1:]) for x in made))
+        return StatesAndJacobian(*(x.reshape(*lead, *x.shape[1:]) for x in made))
 
     return states
 

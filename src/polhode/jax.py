@@ -10,7 +10,7 @@ from functools import partial
 from typing import Any
 
 from polhode.body import Body
-from polhode.gradients import Moved, free_states, simulated
+from polhode.gradients import StatesAndJacobian, free_states, simulated
 from polhode.support.extras import needed
 from polhode.torques import Torque
 
@@ -20,8 +20,8 @@ jnp: Any = needed("jax.numpy", "polhode.jax needs")
 __all__ = ["free_flow", "simulate"]
 
 
-def _differentiable(states: Callable[..., Moved], rows: tuple[int, ...]) -> Callable[..., Any]:
-    """Returns a function of arrays that has derivatives: (rotation matrices, rates), in `rows` of states."""
+def _differentiable(states: Callable[..., StatesAndJacobian], rows: tuple[int, ...]) -> Callable[..., Any]:
+    """A function of arrays that has derivatives: (rotation matrices, rates), in `rows` of states."""
 
     def called(arguments: Any, parts: int) -> Any:
         arguments = [jnp.asarray(x, dtype=float) for x in arguments]

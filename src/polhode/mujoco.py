@@ -124,7 +124,7 @@ class FreeBodies:
         time, faults = data.time, self._faults(data)
         self._mj.mj_step(self._model, data)
         if data.time <= time or self._faults(data) > faults:
-            return  # MuJoCo found numbers that are not finite or huge, and began anew
+            return  # MuJoCo found numbers that are not finite or huge, and restarted
         h, awake = float(self._model.opt.timestep), data.qvel[speed].any(axis=1)  # bodies that sleep are left asleep
         given = (self._bodies, *self._places, before)
         given = given if awake.all() else tuple(x[awake] for x in given)

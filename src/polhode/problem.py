@@ -241,7 +241,7 @@ def check_sizes(moments: Floats, momentum: Floats, rates: Floats, first: int | N
 
 
 def start_of(body: Body, omega: Any, attitude: Any, t: float) -> StartNumbers:
-    """Returns attitude, momentum and rate at a start that a user gave, checked."""
+    """Attitude, momentum and rate at a start that a user gave, checked."""
     q = checks.unit_quaternion("attitude", attitude)
     rate = checks.vector("omega", omega)
     momentum, numbers = body.momentum_of_one(rate, t), body.numbers

@@ -4,7 +4,7 @@
 
 Any function `f(rng, n)` of a NumPy generator that returns n rows can be used as well. What body k draws depends on the
 seed and on k alone: not on the number of bodies, nor on what else is drawn, nor on threads. The generator is Philox
-[salmon2011], started anew for every block of bodies. A new version of NumPy may, rarely, draw other normal numbers.
+[salmon2011], restarted for every block of bodies. A new version of NumPy may, rarely, draw other normal numbers.
 
 Examples
 --------
@@ -229,7 +229,7 @@ class Inertia(Distribution):
             return made
         moments = self.body.moments * (1.0 + _broadcast("moments", self.moments, 3) * rng.standard_normal((n, 3)))
         turn = turn_of(_broadcast("axes", self.axes, 3) * rng.standard_normal((n, 3)))
-        axes = np.stack([to_space(turn, np.broadcast_to(axis, (n, 3))) for axis in self.body.axes.T], axis=2)
+        axes = np.stack([to_space(turn, axis) for axis in self.body.axes.T], axis=2)
         return np.asarray((axes * moments[:, None, :]) @ axes.transpose(0, 2, 1))
 
 
@@ -259,7 +259,7 @@ class Draws:
     """Checks what was drawn, and returns it as an array."""
 
     def rows(self, first: int, beyond: int) -> Floats:
-        """Returns the rows of the bodies from `first` up to, but not including, `beyond`."""
+        """The rows of the bodies from `first` up to, but not including, `beyond`."""
         blocks = range(first // BLOCK, -(-beyond // BLOCK))
         drawn = np.concatenate([self._block(b) for b in blocks])
         return drawn[first - blocks.start * BLOCK : beyond - blocks.start * BLOCK]

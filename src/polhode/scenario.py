@@ -336,7 +336,7 @@ class _Output(_Table):
         return self
 
 
-class _Drawn(_Table):
+class _Distribution(_Table):
     """A distribution of `polhode.samples` and its fields."""
 
     model_config = ConfigDict(extra="allow")  # the fields of the distribution, which checks them
@@ -345,7 +345,7 @@ class _Drawn(_Table):
     """One of the distributions listed below."""
 
 
-class _DrawnParameters(_Drawn):
+class _ParameterDistribution(_Distribution):
     """The same for the parameters of a torque function."""
 
     part: str | None = None
@@ -359,17 +359,17 @@ class _Ensemble(_Table):
     """The number of bodies."""
     seed: int = Field(ge=0)
     """The sample of body k depends on the seed and on k, not on the count."""
-    moments: _Drawn | None = None
+    moments: _Distribution | None = None
     """Principal moments, kg m^2."""
-    rotor: _Drawn | None = None
+    rotor: _Distribution | None = None
     """Internal angular momentum, kg m^2/s."""
-    omega: _Drawn | None = None
+    omega: _Distribution | None = None
     """Angular velocity at the start, rad/s."""
-    attitude: _Drawn | None = None
+    attitude: _Distribution | None = None
     """Attitude at the start."""
-    parameters: _DrawnParameters | None = None
+    parameters: _ParameterDistribution | None = None
     """Parameters of a torque function of your own."""
-    state: _Drawn | None = None
+    state: _Distribution | None = None
     """What the torque carries, at the start."""
     reduce: dict[str, str] = {}
     """Reductions to keep instead of the motions, by names of your own, such as omega.mean(body)."""
@@ -753,7 +753,7 @@ def _state_at_start(nominal: Scenario) -> list[float]:
     return checked_state(nominal.torque, nominal.state, np.array(nominal.omega)).tolist()  # type: ignore[no-any-return]
 
 
-def _distribution(key: str, table: _Drawn, centre: Any) -> Any:
+def _distribution(key: str, table: _Distribution, centre: Any) -> Any:
     from polhode import samples
     from polhode.support import checks
 
@@ -837,7 +837,7 @@ def _torque(key: str, table: _Torque, directory: Path, trust: bool) -> Torque:
 
 
 def _with_columns(key: str, settings: dict[str, Any], directory: Path, trust: bool) -> dict[str, Any]:
-    """Returns the settings of a table with times and values in place of the file that has them."""
+    """The settings of a table with times and values in place of the file that has them."""
     if "file" not in settings:
         return settings
     if both := settings.keys() & {"t", "values"}:
@@ -884,7 +884,7 @@ def _checked_python(key: str, text: str, directory: Path, trust: bool) -> tuple[
 
 
 def _parameters(key: str, settings: dict[str, Any], directory: Path, trust: bool) -> tuple[Any, ...]:
-    """Returns the parameters of a function: numbers, and the tables and fields that are written among them."""
+    """The parameters of a function: numbers, and the tables and fields that are written among them."""
     given = settings.get("parameters", ())
     tables = _listed_tables(given)
     plain = [0.0 if isinstance(x, dict) else x for x in given] if tables else given
@@ -898,12 +898,12 @@ def _parameters(key: str, settings: dict[str, Any], directory: Path, trust: bool
 
 
 def _listed_tables(given: Any) -> list[dict[str, Any]]:
-    """Returns the tables of the file that stand among parameters."""
+    """The tables of the file that stand among parameters."""
     return [x for x in given if isinstance(x, dict)] if isinstance(given, list | tuple) else []
 
 
 def _table_or_field(key: str, settings: dict[str, Any], directory: Path, trust: bool) -> Table | MagneticField:
-    """Returns the table of vectors, or the field of `polhode.environment`, that a table of the file describes."""
+    """The table of vectors, or the field of `polhode.environment`, that a table of the file describes."""
     if str(settings.get("model", "Table")).lower() != "table":
         return _checked(key, lambda: MagneticField.given(key, settings))  # type: ignore[no-any-return]
     rest = _with_columns(key, {k: v for k, v in settings.items() if k != "model"}, directory, trust)

@@ -110,7 +110,7 @@ def placed(body: Body, centre: Any, attitude: Any, mass: Any) -> Body:
     q = checks.quaternion("attitude", attitude)
     made = body
     if attitude is not None:
-        R = to_space(np.broadcast_to(q, (3, 4)), np.eye(3)).T  # columns are the turned axes
+        R = to_space(np.asarray(q), np.eye(3)).T  # columns are the turned axes
         turned = R @ body.tensor @ R.T
         made = Body((turned + turned.T) / 2.0, name=body.name, allow_unphysical=not body.physical)
         made = made.with_rotor(R @ body.rotor) if body.has_rotor else made

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
-from polhode.attitudes import AttitudeQuantity, WithAttitudes
+from polhode.attitudes import AttitudeQuantity, WithAttitudes, WithMomenta
 from polhode.body import Body
 from polhode.compiler import KernelRaised, all_rows_at_once, program
 from polhode.files.records import (
@@ -52,7 +52,7 @@ if TYPE_CHECKING:
     from pandas import DataFrame
     from xarray import Dataset
 
-    from polhode.files.ccsds_write import Written
+    from polhode.files.ccsds_write import WrittenFile
     from polhode.files.epochs import Instant
     from polhode.files.netcdf import Contents
     from polhode.free.free_motion import FreeMotion
@@ -137,7 +137,7 @@ def potentials(torque: Torque, values: Floats, t: Floats, q: Floats) -> Floats:
 
 
 @dataclass(frozen=True, eq=False)
-class Solution(WithAttitudes, Turning):
+class Solution(WithAttitudes, WithMomenta, Turning):
     """A motion: `t`, `attitude`, `omega` and what follows from them.
 
     All arrays have one row for each output time. Components are in the user's body axes unless a name says `spatial`.
@@ -209,14 +209,9 @@ class Solution(WithAttitudes, Turning):
             return object.__getattribute__(self, name)  # for what is no field, this raises its own error
 
     def __getstate__(self) -> dict[str, Any]:
-        """Returns all fields, to be copied or pickled."""
+        """All fields, to be copied or pickled."""
         assert self.plan is not None  # now all are made
         return self.__dict__
-
-    @property
-    def success(self) -> bool:
-        """Whether the run reached its end."""
-        return self.status == Status.OK
 
     @property
     def nfev(self) -> int:
@@ -311,16 +306,6 @@ class Solution(WithAttitudes, Turning):
         return self.body.rate(self.momentum, self.t)
 
     @cached_property
-    def spatial_momentum(self) -> Floats:
-        """The angular momentum in space axes, kg m^2/s."""
-        return apply_by_blocks(to_space, self.quaternion, self.momentum)
-
-    @cached_property
-    def spatial_omega(self) -> Floats:
-        """The angular velocity in space axes, rad/s."""
-        return apply_by_blocks(to_space, self.quaternion, self.omega)
-
-    @cached_property
     def total_momentum(self) -> Floats:
         """The angular momentum in space axes, in N m s, with that of wheels and rings inside, which torques carry."""
         if not self.state_names:
@@ -338,11 +323,6 @@ class Solution(WithAttitudes, Turning):
         if self.saved_potential is not None:
             return self.saved_potential[1:]
         return self._potential(self.t, self.quaternion)
-
-    @cached_property
-    def energy(self) -> Floats:
-        """The kinetic plus the potential energy, in J; NaN where the torque has no potential."""
-        return self.kinetic_energy + self.potential_energy
 
     def torque_of(self, part: str | int | None = None) -> Floats:
         """The torque on the body in each row, in body axes, in N m, (rows, 3): all of it, or one part of a sum.
@@ -733,7 +713,7 @@ class Solution(WithAttitudes, Turning):
         time_system: str | None = None, frames: tuple[str, str] = ("EME2000", "SC_BODY_1"),
         tolerance: float | None = 1e-6, interpolation: str = "LAGRANGE", originator: str = "POLHODE",
         overwrite: bool = False,
-    ) -> Written:  # fmt: skip
+    ) -> WrittenFile:  # fmt: skip
         """Writes the attitudes as an AEM, a CCSDS file of version 2.0, from which a reader can interpolate.
 
         Rows are chosen so that the interpolation, "LAGRANGE" of degree 7 or "LINEAR", errs by at most `tolerance`, in
@@ -754,7 +734,7 @@ class Solution(WithAttitudes, Turning):
         time_system: str | None = None, frames: tuple[str, str] = ("EME2000", "SC_BODY_1"),
         tolerance: float | None = 1e-6, interpolation: str = "LAGRANGE", originator: str = "POLHODE",
         overwrite: bool = False,
-    ) -> Written:  # fmt: skip
+    ) -> WrittenFile:  # fmt: skip
         """Writes attitudes and inertia tensor as an ACM, a CCSDS file of version 2.0, from which a reader interpolates.
 
         All is as for `to_aem`, but that times are seconds from the epoch, and that an ACM cannot say how to
@@ -783,7 +763,7 @@ class Solution(WithAttitudes, Turning):
     def to_ck(
         self, path: str | os.PathLike[str], *, spacecraft_id: int, epoch: Any = None, time_system: str | None = None,
         frame: str = "POLHODE_BODY", tolerance: float = 1e-6, overwrite: bool = False,
-    ) -> Written:  # fmt: skip
+    ) -> WrittenFile:  # fmt: skip
         """Writes the attitudes as kernels of SPICE: a CK of type 3, and beside it a clock (.tsc) and a frame (.tf).
 
         Rows are chosen so that the interpolation of SPICE errs by at most `tolerance`, in rad. Space axes are J2000,
@@ -967,7 +947,7 @@ def checked_contents(
     except netcdf.BadFile:
         raise
     except (ArithmeticError, AttributeError, LookupError, RecursionError, TypeError, ValueError) as problem:
-        what = str(problem) if isinstance(problem, _Senseless) else f"{type(problem).__name__}: {problem}"
+        what = str(problem) if isinstance(problem, _ImpossibleContents) else f"{type(problem).__name__}: {problem}"
         raise netcdf.BadFile(f"{path} is damaged ({what}). Use another copy of it, or run again") from problem
 
 
@@ -986,7 +966,7 @@ def _with_torque(solution: Solution, given: Torque, path: str | os.PathLike[str]
     return dataclasses.replace(solution, problem=problem, events=events)
 
 
-class _Senseless(ValueError):
+class _ImpossibleContents(ValueError):
     """A file holds something that no solution can hold."""
 
 
@@ -999,7 +979,7 @@ def _check_sense(s: Solution, *, verified: bool) -> None:
 
     def check(holds: Any, what: str) -> None:
         if not holds:
-            raise _Senseless(what)
+            raise _ImpossibleContents(what)
 
     problem, plan, stats = s.problem, s.plan, s.stats
     ends = (problem.t_start, problem.t_end, s.t_last)

@@ -10,7 +10,7 @@ from functools import partial
 from typing import Any
 
 from polhode.body import Body
-from polhode.gradients import Moved, free_states, simulated
+from polhode.gradients import StatesAndJacobian, free_states, simulated
 from polhode.support.extras import needed
 from polhode.torques import Torque
 
@@ -25,7 +25,7 @@ class _Motion(torch.autograd.Function):  # type: ignore[misc]
     generate_vmap_rule = False
 
     @staticmethod
-    def forward(states: Callable[..., Moved], dims: tuple[int, ...], *given: Any) -> Any:
+    def forward(states: Callable[..., StatesAndJacobian], dims: tuple[int, ...], *given: Any) -> Any:
         """Computes them."""
         found = states(*(x.detach().cpu().double().numpy() for x in given))
         return tuple(torch.as_tensor(x).to(given[0]) for x in found)

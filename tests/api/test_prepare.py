@@ -89,7 +89,7 @@ def test_the_torque_of_a_call_may_have_other_numbers() -> None:
     assert_same(found, whole)
     assert found.problem.torque is heavier
     assert_same(prepared([0.1, 0.2, 1.0]), ph.simulate(BODY, TOP, omega=[0.1, 0.2, 1.0], method="RK4", **GIVEN))
-    with pytest.raises(ValueError, match=r"HeavyTop needs another program than HeavyTop.*prepare it anew"):
+    with pytest.raises(ValueError, match=r"HeavyTop needs another program than HeavyTop.*prepare it again"):
         prepared([0, 0, 1], torque=ph.HeavyTop(0.1, down=(1.0, 0.0, 0.0)))
     with pytest.raises(ValueError, match=r"parameters are for a torque of your own.*torque=HeavyTop\(\.\.\.\)"):
         prepared([0, 0, 1], parameters=[1.0])

@@ -1,6 +1,7 @@
 """CCSDS attitude files: those of others, and those that polhode writes."""
 
 import json
+import os
 import re
 from collections.abc import Callable
 from itertools import pairwise
@@ -13,7 +14,7 @@ from scipy.interpolate import BarycentricInterpolator
 from scipy.spatial.transform import Rotation, Slerp
 
 import polhode as ph
-from polhode.files import ccsds_write, nodes
+from polhode.files import nodes
 from polhode.files.ccsds import AttitudeHistory
 from polhode.files.netcdf import BadFile
 from polhode.solution import Solution
@@ -500,10 +501,10 @@ def test_what_cannot_be_written(tumbling: Solution, tmp_path: Path, monkeypatch:
     with pytest.raises(FileExistsError, match="overwrite=True"):
         tumbling.to_aem(target, **ABOUT)
 
-    def failing(*_: Any) -> list[str]:
+    def full(*_: Any) -> None:
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr(ccsds_write, "_comments", failing)
+    monkeypatch.setattr(os, "fsync", full)
     with pytest.raises(OSError, match="No space left on device; nothing was left behind"):
         tumbling.to_aem(target, overwrite=True, **ABOUT)
     assert target.read_bytes() == whole

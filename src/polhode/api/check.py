@@ -137,7 +137,7 @@ def check(
     )  # fmt: skip
 
 
-class _Examined(NamedTuple):
+class _ExaminedLog(NamedTuple):
     trial: LogBesideTruth
     convention: conventions.Convention
     precision: Precision
@@ -150,7 +150,7 @@ class _Examined(NamedTuple):
 def _examined(
     source: Any, body: Body, torque: Torque, columns: Mapping[str, Any] | None, words: str | None, state: Any,
     rtol: float | None,
-) -> _Examined:  # fmt: skip
+) -> _ExaminedLog:  # fmt: skip
     log = read_log(source, columns)
     if log.attitude is None and torque.depends is not Depends.NOTHING and torque.reads_attitude:
         raise ValueError(
@@ -197,7 +197,7 @@ def _examined(
         float(np.max(true.error)),
     )  # fmt: skip
     norm = lengths(log.attitude.values) if log.attitude is not None and log.attitude.kind == "quaternion" else None
-    return _Examined(trial, found, digits, errors, norm, notes)
+    return _ExaminedLog(trial, found, digits, errors, norm, notes)
 
 
 def _first_rate(model: MotionModel, t: Floats, q: Floats, noise: float) -> tuple[Floats, float, int]:
@@ -216,7 +216,7 @@ def _first_rate(model: MotionModel, t: Floats, q: Floats, noise: float) -> tuple
     return w0 + p, 3.0 * (noise + scatter) / span, used
 
 
-def _drifts(found: _Examined) -> dict[str, Drift]:
+def _drifts(found: _ExaminedLog) -> dict[str, Drift]:
     """The drifts of energy, momentum and length, beyond what the true motion does."""
     trial = found.trial
     rows = thinned(trial.t.size, DRIFT_ROWS)
@@ -254,7 +254,7 @@ def _drifts(found: _Examined) -> dict[str, Drift]:
     return made
 
 
-def _order(found: list[_Examined], steps: Sequence[float] | None) -> Order:
+def _order(found: list[_ExaminedLog], steps: Sequence[float] | None) -> Order:
     """The order from the logs with the two shortest steps whose errors are beyond rounding."""
     if steps is None:
         sizes = [abs(float(np.median(np.diff(f.trial.t)))) for f in found]
@@ -272,7 +272,7 @@ def _order(found: list[_Examined], steps: Sequence[float] | None) -> Order:
     listed = sorted(zip(sizes, found, strict=True), key=lambda pair: -pair[0])
     end = min(abs(float(f.trial.t[-1] - f.trial.t[0])) for f in found) * (1 + 1e-9)
 
-    def worst(f: _Examined, name: str) -> tuple[float, bool]:
+    def worst(f: _ExaminedLog, name: str) -> tuple[float, bool]:
         error, limit = getattr(f.errors, name), getattr(f.errors, f"{name}_limit")
         if error is None:
             return math.nan, False
@@ -306,7 +306,7 @@ def _judged_by_order(faults: list[Fault], order: Order) -> list[Fault]:
     ]
 
 
-def _notes(found: _Examined) -> list[str]:
+def _notes(found: _ExaminedLog) -> list[str]:
     trial, notes = found.trial, [*found.trial.log.notes, *found.notes]
     gaps = np.abs(np.diff(trial.t))
     usual = float(np.median(gaps))

@@ -162,7 +162,7 @@ def _refuse(problem: Problem, torque: Torque) -> None:
     inside = [t for t in torque.breakpoints if low < t < high]  # shadows are no jumps before the span is known
     if inside:
         raise DriftImpossible(
-            f"{torque.name} jumps at t = {inside[0]:.6g} s: drift up to there, and begin anew behind it with "
+            f"{torque.name} jumps at t = {inside[0]:.6g} s: drift up to there, and begin again behind it with "
             "d.motion(t), whose state is that of the mean motion"
         )
 

@@ -120,18 +120,18 @@ class EnsembleRequest:
         self, survey: Survey, threads: int, progress: Progress | None = None, on_compile: OnCompile = None,
         found: PilotResult | None = None,
     ) -> BatchRunner:  # fmt: skip
-        """Returns what runs the bodies; with `found`, as pilots have shown before that it is best done."""
+        """What runs the bodies; with `found`, as pilots have shown before that it is best done."""
         problem, starts, goal = self.problem, self.starts, self.goal
         if survey.others.gyrostats and goal.method is not None:  # the first body may have none
             check_accepted(goal.method, problem.torque, rotor=True, body=problem.body)
-        heard = None if progress is None else _Heard(progress)
-        steps: _GivenSteps | ToleranceRunner
+        heard = None if progress is None else _RepeatableProgress(progress)
+        steps: _StepRunner | ToleranceRunner
         if isinstance(goal, Goal):
             steps = ToleranceRunner(
                 problem, starts, survey, goal, threads, heard, on_compile, found, pairs=not self.events
             )
         else:
-            steps = _GivenSteps(problem, goal, starts, survey, threads, heard, on_compile)
+            steps = _StepRunner(problem, goal, starts, survey, threads, heard, on_compile)
         if not self.events:
             return steps
         alone = {**self.alone, "on_compile": on_compile}
@@ -274,7 +274,7 @@ def _say_what_it_costs(
         announce(steps, count, threads, hint=hint)
 
 
-class _Heard:
+class _RepeatableProgress:
     """A user's `progress` that can be called again, while events are looked for after all steps."""
 
     def __init__(self, progress: Progress) -> None:
@@ -290,7 +290,7 @@ class _Heard:
         self.progress(*self.last)
 
 
-class _GivenSteps:
+class _StepRunner:
     """Runs bodies with steps of a given length."""
 
     def __init__(
@@ -359,6 +359,6 @@ def _reduced(turned: BatchRunner, starts: Starts, wanted: dict[str, Quantity], p
 
 
 def batch_size(rows: int, steps: int) -> int:
-    """Returns the number of bodies in a batch: whole blocks, whatever the number of threads."""
+    """The number of bodies in a batch: whole blocks, whatever the number of threads."""
     room = min(BATCH_BYTES // (BODY_BYTES + ROW_BYTES * rows), BATCH_STEPS // steps)
     return int(min(LARGEST_BATCH, max(BLOCK, room // BLOCK * BLOCK)))

@@ -311,7 +311,7 @@ class EnsemblePlan:
         return found
 
     def verify(self) -> list[int]:
-        """Compares all bits in the store with the receipts; returns the damaged parts, which `run` makes anew.
+        """Compares all bits in the store with the receipts; returns the damaged parts, which `run` makes again.
 
         What has no receipt, arrays that all bodies share and what parts add up to, is made and written again.
         """

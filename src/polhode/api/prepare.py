@@ -152,7 +152,7 @@ class Prepared:
         self, omega: Any, attitude: Any = None, *, parameters: Any = None, torque: Torque | None = None,
         state: Any = None,
     ) -> Solution:  # fmt: skip
-        """Returns the motion from a start.
+        """The motion from a start.
 
         Parameters
         ----------
@@ -186,7 +186,7 @@ class Prepared:
         return made or Integration(problem, wanted, None, None, self._on_compile).solution()
 
     def _ready_for(self, problem: Problem, plan: Plan) -> ReadyLoop:
-        """Returns the loop for starts of such a size."""
+        """The loop for starts of such a size."""
         scales, prepared = scales_of(problem, plan), getattr(plan.method.scheme, "prepared_flows", None)
         deciding: object = scales if prepared is None else prepared(problem.torque.depends, scales)
         found = self._loops.get(deciding)
@@ -199,7 +199,7 @@ class Prepared:
         return found
 
     def _other_torque(self, parameters: Any, torque: Torque | None) -> Torque:
-        """Returns the torque of one call, checked: the program has to serve for it."""
+        """The torque of one call, checked: the program has to serve for it."""
         own = self.torque
         if torque is None:
             if not isinstance(own, CustomTorque):
@@ -216,12 +216,12 @@ class Prepared:
         other.check_body(self.body)
         if _needs(other) != self._needed:
             raise ValueError(
-                f"{other.name} needs another program than {own.name}, with which this was prepared: prepare it anew"
+                f"{other.name} needs another program than {own.name}, with which this was prepared: prepare it again"
             )
         return other
 
 
 def _needs(torque: Torque) -> tuple[object, ...]:
-    """Returns what a program depends on."""
+    """What a program depends on."""
     kernels = (torque.torque_kernel, torque.potential_kernel is None, torque.sample_kernel)
     return (*kernels, torque.depends, torque.breakpoints, torque.may_bend, torque.state_names, torque.state_sizes)

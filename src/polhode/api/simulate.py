@@ -173,7 +173,7 @@ def _accurate_with_events(
     on_compile: OnCompile, inherited: search.InheritedError = search.NOTHING_INHERITED,
     earlier: single.Earlier | None = None,
 ) -> Solution:  # fmt: skip
-    """Returns the motion with an error below the tolerance, from the start to the end or to a terminal event."""
+    """The motion with an error below the tolerance, from the start to the end or to a terminal event."""
     ends, spent = [problem.t_end], Stats()
     if any(e.terminal for e in events):
         first = search.first_plan(problem, goal, on_compile)
@@ -240,7 +240,7 @@ def resume(
     A solution that was asked for with a tolerance goes on with it, or with another `rtol`, by the method that was asked
     for, if one was; `method="auto"` has it chosen. The tolerance holds for the
     whole motion: what the error so far becomes later counts in the new estimate, and where it becomes too much, the
-    motion is computed anew from its start. After a change of the torque that cannot be done, and a
+    motion is computed again from its start. After a change of the torque that cannot be done, and a
     `ToleranceNotReached` warning says so if it would be needed; if nothing is known of the error before the change, the
     whole has no estimate.
 
@@ -411,7 +411,7 @@ FIRST_PART = 0.1
 def _estimated_to_its_end(
     solution: Solution, goal: search.Goal, progress: Progress | None, on_compile: OnCompile
 ) -> Solution:
-    """Returns a solution whose last state is within its estimate: that of another run, if it lies behind all rows."""
+    """A solution whose last state is within its estimate: that of another run, if it lies behind all rows."""
     if _end_is_estimated(solution):
         return solution
     to_end = solution.problem.replace(t_end=solution.t_last, times=np.append(solution.t, solution.t_last), every=None)
@@ -428,7 +428,7 @@ def _estimated_to_its_end(
 
 
 def _carried_on(solution: Solution, acting: Torque, state: Any) -> Floats:
-    """Returns what a torque carries where a solution goes on."""
+    """What a torque carries where a solution goes on."""
     if state is None and acting.state_names == solution.state_names:
         return solution.last_state
     if state is None and not acting.state_names:
@@ -437,7 +437,7 @@ def _carried_on(solution: Solution, acting: Torque, state: Any) -> Floats:
 
 
 def _joined_states(old: Solution, new: Solution, first: int) -> Floats:
-    """Returns the carried numbers of two stretches; where they were others before, these rows are NaN."""
+    """The carried numbers of two stretches; where they were others before, these rows are NaN."""
     before = old.state if old.state_names == new.state_names else np.full((old.t.size, new.state.shape[1]), np.nan)
     return (
         np.concatenate([before, new.state[first:]])
@@ -447,7 +447,7 @@ def _joined_states(old: Solution, new: Solution, first: int) -> Floats:
 
 
 def _joined(old: Solution, new: Solution, torque_changed: bool) -> Solution:
-    """Returns two stretches of one motion as one."""
+    """Two stretches of one motion as one."""
     first = int(old.t.size > 0 and new.t.size > 0 and new.t[0] == old.t[-1])
     t = np.concatenate([old.t, new.t[first:]])
     whole = replace(
@@ -487,7 +487,7 @@ def checked_arguments(
 def checked_goal(
     problem: Problem, rtol: float | None, step: float | None, method: str | Method | None
 ) -> Plan | search.Goal:
-    """Returns a plan where the user gave a method and its step, or a goal where the user gave a tolerance."""
+    """A plan where the user gave a method and its step, or a goal where the user gave a tolerance."""
     named = None if is_auto(method) else method
     if rtol is not None and step is not None:
         raise ValueError("give either rtol, and the step is chosen, or step, not both")
@@ -541,7 +541,7 @@ def check_accepted(method: Method, torque: Torque, *, rotor: bool = False, body:
 
 
 def _able(torque: Torque, *, rotor: bool) -> list[str]:
-    """Returns the names of some methods that take such a torque, and a body with a rotor if it has one."""
+    """The names of some methods that take such a torque, and a body with a rotor if it has one."""
     from polhode.methods import catalogue
 
     able = [m.name for m in catalogue().values() if not m.refuses(torque.depends) and (m.accepts_rotor or not rotor)]

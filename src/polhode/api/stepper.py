@@ -80,7 +80,7 @@ class Stepper:
         announced on standard error.
 
     The bits are those that `simulate` computes with the same method and step, and for many bodies those of `ensemble`;
-    the time after i steps is t + i step. What a method remembers is kept from call to call. It begins anew, as in
+    the time after i steps is t + i step. What a method remembers is kept from call to call. It restarts, as in
     `resume`, when anything has changed: the length of the steps, parameters, a torque that was given, the state.
 
     `quaternion` and `momentum` are read-only views of the state itself, which change with every step, if the body axes
@@ -234,8 +234,7 @@ class Stepper:
     @property
     def spatial_momentum(self) -> Floats:
         """The angular momentum in space axes, kg m^2/s: (3,), or (bodies, 3); a new array."""
-        moved = to_space(np.atleast_2d(self.quaternion), np.atleast_2d(self.momentum))
-        return moved if self._is_many else moved[0]
+        return to_space(self.quaternion, self.momentum)
 
     @property
     def kinetic_energy(self) -> Any:
@@ -381,7 +380,7 @@ class Stepper:
             engine.recipe.torque.check_span(t, end)
             self._bodies.start.bodies[0].check_span(t, end)
         if engine is not self._current or h != engine.h:
-            self._current = None  # until it has begun anew as a whole
+            self._current = None  # until it has restarted as a whole
             engine.restart(self.t, h)
             self._current = engine
         recorded = counted and self._every is not None
@@ -585,7 +584,7 @@ class Stepper:
     # --- what acts
 
     def _engine(self, recipe: EngineRecipe, states: Floats | None = None) -> StepEngine:
-        """Returns the engine of a recipe, which is made when it is first wanted."""
+        """The engine of a recipe, which is made when it is first wanted."""
         found = self._engines.get(recipe.key)
         if found is None:
             check_accepted(recipe.method, recipe.torque, rotor=self._has_rotor)
@@ -605,7 +604,7 @@ class Stepper:
             self._spent += self._engines.pop(key).nfev
 
     def _ready(self, engine: StepEngine) -> StepEngine:
-        """Returns the engine with the present parameters of the stepper's own torque."""
+        """The engine with the present parameters of the stepper's own torque."""
         if engine.own_version != self._version:
             engine.own_version = self._version
             engine.values[:, : self._own_values.shape[1]] = self._own_values
@@ -614,7 +613,7 @@ class Stepper:
         return engine
 
     def _held(self, method: Method, torque: Any, frame: str, what: str = "torque") -> StepEngine:
-        """Returns the engine for three numbers, or a row for each body, that are held."""
+        """The engine for three numbers, or a row for each body, that are held."""
         if frame not in HELD:
             frame = checks.choice("frame", frame, HELD)
         values: Any
@@ -630,7 +629,7 @@ class Stepper:
         return self._with(engine, values)
 
     def _given(self, method: Method, torque: Any, frame: str, time: float) -> StepEngine:
-        """Returns the engine for a torque that acts for this time, as it was given to a call."""
+        """The engine for a torque that acts for this time, as it was given to a call."""
         if _is_function(torque):
             return self._held(method, torque(self.t, self.quaternion, self.omega), frame, "what the torque returned")
         if not isinstance(torque, Torque):
@@ -649,13 +648,13 @@ class Stepper:
         return self._with(engine, rows if self._is_many else tuple(rows[0].tolist()))
 
     def _beside(self, method: Method, extra: Torque, numbers: int) -> StepEngine:
-        """Returns the engine in which another torque acts: alone in a kick, else beside that of the stepper."""
+        """The engine in which another torque acts: alone in a kick, else beside that of the stepper."""
         if method is KICK:
             return self._engine(EngineRecipe(method, self._step, extra, "alone", numbers), self._states)
         return self._engine(EngineRecipe(method, self._step, self._torque + extra, "both", numbers), self._states)
 
     def _with(self, engine: StepEngine, values: Any) -> StepEngine:
-        """Returns the engine with these parameters of the torque that was given."""
+        """The engine with these parameters of the torque that was given."""
         if engine.recipe.acts == "both":
             self._ready(engine)
         if engine.set_extra(values) and engine.remembers and engine is self._current:
@@ -664,7 +663,7 @@ class Stepper:
         return engine
 
     def _rows_of(self, name: str, value: Any, width: int) -> Floats:
-        """Returns a row for each body, or one for all."""
+        """A row for each body, or one for all."""
         count = self._bodies.count
         shape = checks.shape_of(name, value)
         if shape == (width,):
@@ -734,7 +733,7 @@ class Stepper:
         self._revive()
 
     def reset(self, *, omega: Any = None, attitude: Any = None, state: Any = None, t: float | None = None) -> None:
-        """Begins anew: at the start, or at another one, as a new stepper would. Rows and failures are forgotten.
+        """Restarts: at the start, or at another one, as a new stepper would. Rows and failures are forgotten.
 
         Parameters that were changed stay.
         """
@@ -748,7 +747,7 @@ class Stepper:
         self._own_values = values
 
     def _other_starts(self, omega: Any, attitude: Any, state: Any) -> Starts:
-        """Returns the same bodies with other states at the start."""
+        """The same bodies with other states at the start."""
         old = self._bodies.starts
         changed: dict[str, Any] = {}
         readers: dict[str, Any] = {**READERS, "state": partial(read_states, torque=self._torque)}
@@ -768,7 +767,7 @@ class Stepper:
             engine.stop({})
 
     def _inward(self, q: Floats, m: Floats, z: Floats) -> Floats:
-        """Returns states in principal axes from quaternions, momenta and carried numbers in the users' axes."""
+        """States in principal axes from quaternions, momenta and carried numbers in the users' axes."""
         if self._bodies.count == 1:
             return self._plain.lead.frame.inward(q[0], m[0], z[0])[None, :]
         assert self._plain.run is not None
@@ -777,7 +776,7 @@ class Stepper:
         return np.concatenate([q, m, z], axis=1)
 
     def _outward(self, states: Floats | None = None, *, scaled: bool = False) -> tuple[Floats, Floats, Floats]:
-        """Returns quaternions, momenta and carried numbers in the users' axes, of states (bodies, ..., numbers)."""
+        """Quaternions, momenta and carried numbers in the users' axes, of states (bodies, ..., numbers)."""
         given = self._states[:, : self._width] if states is None else states
         if self._bodies.count == 1 and states is None and not scaled:
             q, m = self._plain.lead.frame.outward_one(given[0])
@@ -807,7 +806,7 @@ class Stepper:
         self._rows.append((np.array([self.t]), states))
 
     def solution(self) -> Any:
-        """Returns what was recorded as a `Solution`, of many bodies as an `Ensemble`; else the present state alone.
+        """What was recorded as a `Solution`, of many bodies as an `Ensemble`; else the present state alone.
 
         `resume` goes on from it. Its torque is the stepper's own: of a motion in which another torque acted, a state
         was set or a kick was given, it claims nothing to be conserved.
@@ -829,7 +828,7 @@ class Stepper:
         return self._bodies.problem.replace(t_end=self.t, times=None, every=self._every or 1, torque=acting)
 
     def _torque_on(self, k: int) -> Torque:
-        """Returns the torque of the stepper on one body, with its present parameters."""
+        """The torque of the stepper on one body, with its present parameters."""
         acting, row = self._bodies.start.torque(k), self._own_values[k]
         for part, place in self._changed_parts().items():
             if isinstance(acting, SumTorque):
@@ -839,12 +838,12 @@ class Stepper:
         return acting
 
     def _changed_parts(self) -> dict[str, slice]:
-        """Returns the parts of the torque whose parameters are not those of the start, with the places of these."""
+        """The parts of the torque whose parameters are not those of the start, with the places of these."""
         differ = (self._own_values != self._bodies.start.parameters).any(axis=0)
         return {part: place for part, place in _places_of_parts(self._torque).items() if differ[place].any()}
 
     def _start(self) -> Start:
-        """Returns the start of all bodies, with the present parameters of the torque."""
+        """The start of all bodies, with the present parameters of the torque."""
         start, changed = self._bodies.start, self._changed_parts()
         if not changed:
             return start
@@ -856,7 +855,7 @@ class Stepper:
         return replace(start, custom_parameters=self._own_values[:, place].copy(), summand=summand)
 
     def _memory(self) -> Floats:
-        """Returns what the method remembers, (bodies, numbers), if it can go on with it."""
+        """What the method remembers, (bodies, numbers), if it can go on with it."""
         plain = self._plain
         goes_on = self._current is plain and plain.h == self._step and self._steps > 0
         return plain.carried[:, : plain.memory if goes_on else 0].copy()
@@ -918,7 +917,7 @@ class Stepper:
     # --- copies
 
     def copy(self) -> Stepper:
-        """Returns another stepper at the same state, which goes on by itself with the same bits."""
+        """Another stepper at the same state, which goes on by itself with the same bits."""
         other = object.__new__(Stepper)
         other.__dict__.update(self.__dict__)
         other._states = self._states.copy()
@@ -990,7 +989,7 @@ def _is_function(torque: Given) -> bool:
 
 
 def _three(name: str, value: Any) -> tuple[float, float, float]:
-    """Returns three finite floats; the usual forms are read quickly, and `checks` says what is wrong with others."""
+    """Three finite floats; the usual forms are read quickly, and `checks` says what is wrong with others."""
     kind = type(value)
     if kind is np.ndarray and value.shape == (3,) and value.dtype == checks.DOUBLE:
         x, y, z = value.tolist()
@@ -1002,12 +1001,12 @@ def _three(name: str, value: Any) -> tuple[float, float, float]:
 
 
 def _places_of(torque: CustomTorque) -> slice:
-    """Returns where the user's parameters stand in p: behind the addresses of a function that is called."""
+    """Where the user's parameters stand in p: behind the addresses of a function that is called."""
     return slice(torque.head_size, torque.head_size + len(torque.values))
 
 
 def _places_of_parts(torque: Torque) -> dict[str, slice]:
-    """Returns where the user's parameters of each part stand in p."""
+    """Where the user's parameters of each part stand in p."""
     if isinstance(torque, CustomTorque):
         return {torque.name: _places_of(torque)}
     if not isinstance(torque, SumTorque):
@@ -1022,7 +1021,7 @@ def _are_handles(values: Floats) -> Any:
 
 
 def _checked_length(name: str, value: Any, t: float) -> float:
-    """Returns the length of a step that can be told from nothing at the time t."""
+    """The length of a step that can be told from nothing at the time t."""
     h = checks.number(name, value)
     if h == 0.0:
         raise ValueError(f"{name} must not be zero")

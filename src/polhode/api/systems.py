@@ -128,7 +128,7 @@ def simulate_system(
 
 
 def _energy_drift(made: SystemSolution) -> float:
-    """Returns the relative change of the energy in the last row; 0 if it is not conserved, or not known."""
+    """The relative change of the energy in the last row; 0 if it is not conserved, or not known."""
     rows = {name: getattr(made, name)[-1:] for name in ("t", "position", "quaternion", "velocity", "momentum")}
     end = made.having(**rows, saved_potential=None)
     change = attempted(lambda: float(end.invariant_errors.get("energy", np.zeros(1))[0]), 0.0)
@@ -203,7 +203,7 @@ def _checked_heat(heat: Any) -> Langevin | None:
 
 
 def _system_at_end(solution: SystemSolution) -> System:
-    """Returns the system with the state at the end of a solution."""
+    """The system with the state at the end of a solution."""
     x, q, v, m = (a[0] for a in outward(solution.system, solution.last[None]))
     omega = [b.rate(one) for b, one in zip(solution.system.bodies, m, strict=True)]
     return solution.system.replace(position=x, attitude=q, velocity=v, omega=omega)

@@ -101,7 +101,7 @@ class SavedFile(NamedTuple):
     problem: str = ""
 
 
-class KeptAll(NamedTuple):
+class SavedFiles(NamedTuple):
     """Says where the files of a result were saved, and what went wrong."""
 
     files: list[Path]

@@ -12,8 +12,8 @@ import typer
 
 from polhode.cli._app import app
 from polhode.cli._files import (
-    KeptAll,
     SavedFile,
+    SavedFiles,
     file_names,
     keep,
     keep_picture,
@@ -253,13 +253,13 @@ def _rescued(job: _Job, solution: Solution, code: int) -> int:
     return code
 
 
-def _keep_all(job: _Job, made: Solution | Ensemble | Reduced) -> KeptAll:
+def _keep_all(job: _Job, made: Solution | Ensemble | Reduced) -> SavedFiles:
     """Saves a result in all its formats."""
     kept = [
         keep(name, job.force, lambda file, force: write_result(made, file, force, job.scenario.quantities))
         for name in job.results
     ]
-    return KeptAll([k.file for k in kept if k.file], [k.problem for k in kept if k.problem])
+    return SavedFiles([k.file for k in kept if k.file], [k.problem for k in kept if k.problem])
 
 
 def _drawn(job: _Job, made: Solution | Ensemble | Reduced) -> SavedFile:

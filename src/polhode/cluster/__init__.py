@@ -23,12 +23,8 @@ if TYPE_CHECKING:
     from polhode.cluster.manifest import PlanError as PlanError
     from polhode.cluster.worker import WorkerRefused as WorkerRefused
 
-_HOME = {
-    "PartsFailed": "crew",
-    "PlanError": "manifest",
-    "PlanInterrupted": "polhode.api.plan",
-    "WorkerRefused": "worker",
-    "WorkersLost": "crew",
-}
-__all__ = sorted(_HOME)
-__getattr__, __dir__ = on_demand(__name__, _HOME)
+_NAMES = {
+    "crew": "PartsFailed WorkersLost", "manifest": "PlanError", "polhode.api.plan": "PlanInterrupted",
+    "worker": "WorkerRefused",
+}  # fmt: skip
+__getattr__, __dir__, __all__ = on_demand(__name__, _NAMES)

@@ -94,7 +94,7 @@ class Manifest:
             contents = json.loads(raw)
             digest = contents.pop("digest")
         except (ValueError, KeyError, AttributeError, TypeError):
-            raise PlanError(f"the manifest of {where} is damaged: delete the store, and plan anew") from None
+            raise PlanError(f"the manifest of {where} is damaged: delete the store, and plan again") from None
         if contents.get("format") != FORMAT or contents.get("format_version") != FORMAT_VERSION:
             raise PlanError(
                 f"{where} is no plan that this version of polhode reads: it says it is a {contents.get('format')!r}, "

@@ -139,7 +139,7 @@ class Sight(NamedTuple):
         return cls(*_fastest_first(speed, numbers), tilted, gyrostats, kinds, (effort[0], effort[1]))
 
     def joined(self, other: Sight) -> Sight:
-        """Returns what both show together."""
+        """What both show together."""
         together = np.concatenate([self.numbers, other.numbers])
         order = np.argsort(together, kind="stable")
         speed, numbers = np.concatenate([self.speed, other.speed])[order], together[order]
@@ -151,7 +151,7 @@ class Sight(NamedTuple):
 
 
 def _fastest_first(speed: Floats, numbers: Any) -> tuple[Floats, Any]:
-    """Returns the fastest `MOST_CANDIDATES` bodies, the fastest first and equal ones in their order."""
+    """The fastest `MOST_CANDIDATES` bodies, the fastest first and equal ones in their order."""
     if speed.size > MOST_CANDIDATES:
         may = speed >= np.partition(speed, -MOST_CANDIDATES)[-MOST_CANDIDATES]
         speed, numbers = speed[may], numbers[may]
@@ -160,7 +160,7 @@ def _fastest_first(speed: Floats, numbers: Any) -> tuple[Floats, Any]:
 
 
 def efforts(part: Start) -> tuple[Floats, Floats]:
-    """Returns what exact flows of each body have to cover, as `exact_flow.effort` does for one body."""
+    """What exact flows of each body have to cover, as `exact_flow.effort` does for one body."""
     momentum = part.momentum
     if part.bodies.axes is not None:
         momentum = turned(part.quaternion, momentum, np.broadcast_to(part.bodies.axes, (part.count, 4)), INWARD)[1]
@@ -219,13 +219,13 @@ class Batch:
         self._run_alone: Callable[..., int] | None = None
 
     def over(self, t0: float, t1: float, times: Floats) -> Batch:
-        """Returns the same batch over a part of the span, with output at other times."""
+        """The same batch over a part of the span, with output at other times."""
         problem = self.lead.problem.replace(t_start=t0, t_end=t1, times=times, every=None)
         given = (self.starts, self.survey, self.threads, self.on_compile)
         return Batch(problem, self.lead.plan, *given, packed=self.packed, like=self)
 
     def _lead(self, problem: Problem, plan: Plan, starts: Starts, survey: Survey) -> Integration:
-        """Returns a run of the fastest body that can start: a torque may fail for one body and not for others."""
+        """A run of the fastest body that can start: a torque may fail for one body and not for others."""
         first: ValueError | None = None
         for k in survey.fastest:
             like = starts.part(k, k + 1).problem(0, problem)
@@ -239,24 +239,24 @@ class Batch:
         raise first
 
     def ready(self) -> Callable[..., int]:
-        """Returns the program; it is made when it is first wanted."""
+        """The program; it is made when it is first wanted."""
         if self._run is None:
             self._run = self._packed() or self._one_by_one()
         return self._run
 
     def alone(self) -> Callable[..., int]:
-        """Returns the program for bodies that cannot be computed in lanes."""
+        """The program for bodies that cannot be computed in lanes."""
         self._run_alone = self._run_alone or self._one_by_one()
         return self._run_alone
 
     def _one_by_one(self) -> Callable[..., int]:
-        """Returns the program for one body after the other."""
+        """The program for one body after the other."""
         driver_of = self.lead.steps.driver
         loop = lambda stepper: _loop_over_bodies(stepper, driver_of(stepper))  # noqa: E731
         return self.lead.binding.program(loop, BATCH_SIGNATURE, self.on_compile)
 
     def _packed(self) -> Callable[..., int] | None:
-        """Returns the program for several bodies at a time, with the torque in lanes or not, if there can be one."""
+        """The program for several bodies at a time, with the torque in lanes or not, if there can be one."""
         problem, plan, binding = self.lead.problem, self.lead.plan, self.lead.binding
         if problem.torque.calls_python:
             self.why_not_packed = f"{problem.torque.name} calls a Python function, for one body at a time"
@@ -286,7 +286,7 @@ class Batch:
         return None
 
     def _in_lanes(self, loop: Callable[..., int], lanes: int) -> Callable[..., int] | None:
-        """Returns the program of a loop over so many lanes; None, and why, if it cannot be compiled."""
+        """The program of a loop over so many lanes; None, and why, if it cannot be compiled."""
         try:
             made = program(loop, BATCH_SIGNATURE, self.on_compile, tentative=True, what=self.lead.binding.what)
         except CompilationFailed as problem:
@@ -296,7 +296,7 @@ class Batch:
         return made
 
     def _packed_variable(self) -> Callable[..., int] | None:
-        """Returns the program for a body in each lane with steps of its own, if the torque can run in lanes."""
+        """The program for a body in each lane with steps of its own, if the torque can run in lanes."""
         problem, plan, binding = self.lead.problem, self.lead.plan, self.lead.binding
         torque, scheme = problem.torque, plan.method.scheme
         if not isinstance(scheme, Embedded) or self.lead.steps.pieces is not None:
@@ -348,7 +348,7 @@ class Batch:
 
 
 def lanes_of(method: Method, bodies: int, *, triaxial: bool) -> int:
-    """Returns how many of the bodies share the vector registers."""
+    """How many of the bodies share the vector registers."""
     wide = floats_in_register() * REGISTERS >= MORE_LANES and not triaxial
     return MORE_LANES if (wide or method.is_short_chain) and bodies >= MANY else LANES
 
@@ -363,7 +363,7 @@ def _packed_of(
     lanes: int, scheme: ById, kernel: UserTorque, values: int, tilted: bool, windowed: bool, depends: Depends,
     scales: Scales, together: bool, pieced: bool, sample: UserTorque | None, held: bool,
 ) -> Callable[..., int]:  # fmt: skip
-    """Returns the loop over several bodies at a time, whose torques are computed together or one after the other."""
+    """The loop over several bodies at a time, whose torques are computed together or one after the other."""
     carried = len(scales.carried)
     alike = kernel if together else lane_by_lane(kernel, lanes, carried)
     pull = principal_torque(alike, tilted=tilted, windowed=windowed, carried=carried)
@@ -383,7 +383,7 @@ def _packed_of(
 def _embedded_of(
     scheme: ById, kernel: UserTorque, values: int, tilted: bool, windowed: bool, scales: Scales
 ) -> Callable[..., int]:  # fmt: skip
-    """Returns the loop over bodies, each in a lane with steps of its own."""
+    """The loop over bodies, each in a lane with steps of its own."""
     pull = principal_torque(kernel, tilted=tilted, windowed=windowed)
     read = values_together(values)
     return packed_steps(scheme.value, pull, read, LANES, gyrostat=scales.gyrostat, changing=scales.changing)
@@ -404,7 +404,7 @@ class Midway(NamedTuple):
     quaternion: Floats
     momentum: Floats
     memory: Floats | None
-    """(bodies, numbers): what the method carries from step to step; None: it begins anew."""
+    """(bodies, numbers): what the method carries from step to step; None: it restarts."""
     state: Floats
     """(bodies, numbers): what the torque carries."""
 
@@ -494,7 +494,7 @@ class BatchRun:
         sizes, torque = (self.states.shape[1], self.out.shape[2]), lead.problem.torque
 
         def of_block(block: slice) -> Callable[[int, int, int], None]:
-            """Returns the function `to(stop, first, beyond)`, which makes steps of bodies of a block."""
+            """The function `to(stop, first, beyond)`, which makes steps of bodies of a block."""
             status = self.count[block, AT.status]
             setting, values = self.settings(shared, block), np.ascontiguousarray(self.start.parameters[block])
             numbers = [a.reshape(-1) for a in (setting, values, self.states[block], self.carried[block])]
@@ -628,7 +628,7 @@ class BatchRun:
                 self._give_up(first, beyond, done)
 
     def _slowest(self, first: int, beyond: int) -> tuple[int, bool]:
-        """Returns the fewest steps that an unfinished body has made, and whether there is one."""
+        """The fewest steps that an unfinished body has made, and whether there is one."""
         count = self.count[first:beyond]
         going = (count[:, AT.status] == Status.OK) & (count[:, AT.finished] == 0)
         return (int(count[going, AT.done].min()), True) if going.any() else (0, False)
@@ -676,7 +676,7 @@ class BatchRun:
             raise
 
     def _since_start(self, some: slice) -> Floats:
-        """Returns the time since the start of the segment that bodies have reached by variable steps."""
+        """The time since the start of the segment that bodies have reached by variable steps."""
         clock: Floats = self.states[some, -CLOCK]
         if (pieces := self.lead.steps.pieces) is not None:
             clock = clock + (pieces.t0[self.count[some, AT.piece]] - pieces.t0[0])
@@ -698,7 +698,7 @@ class BatchRun:
                 stop = done + (stop - done) // 2
 
     def settings(self, shared: Floats, block: slice) -> Floats:
-        """Returns the fixed numbers of a segment, for each body of a block."""
+        """The fixed numbers of a segment, for each body of a block."""
         rows, alike = np.empty((block.stop - block.start, shared.size)), shared.copy()
         rotors = self.start.bodies.principal_rotors
         own = [(0, self.start.bodies.moments), (3, self.inverses), (6, UNTURNED if self.axes is None else self.axes)]
@@ -739,7 +739,7 @@ class BatchRun:
     # --- what is left of it
 
     def _ends(self) -> tuple[Any, Floats]:
-        """Returns whether each body has reached the end, and the time that it has reached."""
+        """Whether each body has reached the end, and the time that it has reached."""
         pieces, done = self.lead.steps.segments, self.count[:, AT.done]
         last = len(pieces) - 1
         t0: Any
@@ -758,7 +758,7 @@ class BatchRun:
         return through & (self.piece == last), np.where(through, t1, t)
 
     def ensemble(self, messages: int = MOST_MESSAGES) -> Ensemble:
-        """Returns everything computed so far, with the messages of at most `messages` failed bodies."""
+        """Everything computed so far, with the messages of at most `messages` failed bodies."""
         lead = self.lead
         ended, t_last = self._ends()
         status = self.count[:, AT.status].copy()
@@ -790,7 +790,7 @@ class BatchRun:
         )  # fmt: skip
 
     def outward(self, states: Floats, *, as_computed: bool = False) -> tuple[Floats, Floats, Floats]:
-        """Returns quaternions and momenta in the users' axes, and carried numbers, from states (bodies, rows, 7...)."""
+        """Quaternions and momenta in the users' axes, and carried numbers, from states (bodies, rows, 7...)."""
         if self.batch.count == 1:
             q, m, z = self.lead.frame.outward(states[0], scaled=self._scaled and not as_computed)
             return q[None], m[None], z[None]
@@ -805,7 +805,7 @@ class BatchRun:
         return self.lead.plan.method.unscaled
 
     def _message(self, k: int, status: int, t_last: float) -> str:
-        """Returns what happened to a body that stopped."""
+        """What happened to a body that stopped."""
         try:
             alone = self._alone(k)
             if k in self.endless:
@@ -822,7 +822,7 @@ class BatchRun:
             return str(problem)
 
     def _alone(self, k: int) -> Integration:
-        """Returns one body where it stopped, as a single run that can say what happened."""
+        """One body where it stopped, as a single run that can say what happened."""
         alone = Integration(self.start.problem(k, self.lead.problem), self.lead.plan)
         alone.arrays.state, alone.arrays.count, alone.arrays.carried = self.states[k], self.count[k], self.carried[k]
         alone.segment = alone.steps.segments[0 if alone.steps.pieces is not None else int(self.piece[k])]
@@ -855,7 +855,7 @@ INWARD, OUTWARD = np.array([1.0, 1.0, 1.0, 1.0]), np.array([1.0, -1.0, -1.0, -1.
 
 
 def turned(q: Floats, m: Floats, axes: Floats, way: Floats) -> tuple[Floats, Floats]:
-    """Returns states in other body axes; `axes` broadcasts against them."""
+    """States in other body axes; `axes` broadcasts against them."""
     by, back = axes * way, axes * way * OUTWARD
     return np.stack(multiply(columns(q), columns(by)), axis=-1), np.stack(to_space(columns(back), columns(m)), axis=-1)
 

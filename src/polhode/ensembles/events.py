@@ -297,7 +297,7 @@ class _Findings:
             made.steps[place] = min(int(made.steps[place]), math.ceil(wanted * (1.0 - 1e-12)))
 
     def _rows(self, which: int) -> EventRows:
-        """Returns where one event happened, body after body."""
+        """Where one event happened, body after body."""
         found = [(place, hit.row) for place, hits in enumerate(self.hits) for hit in hits if hit.which == which]
         return EventRows(
             self.events[which].name,

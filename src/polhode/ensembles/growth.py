@@ -108,7 +108,7 @@ class Growth(NamedTuple):
 
 
 def price(c: Character, rtol: float, rows: int, *, despun: bool) -> float:
-    """Returns the cost of a body by an embedded pair, in exact flows of one body: evaluations that fill lanes."""
+    """The cost of a body by an embedded pair, in exact flows of one body: evaluations that fill lanes."""
     a_radian = 6.0 * math.pow(2.0, -1.0 - math.log10(rtol) / 3.0)
     rate = min(c.rate, DESPUN_COST * c.comoving[0]) if despun and c.comoving else c.rate
     evaluations = rate * c.span * a_radian + 12.0 * LANES * max(0, rows - 2)
@@ -141,7 +141,7 @@ class Pairs:
         self.like: dict[str, Batch] = {}
 
     def batch(self, name: str, step_tolerance: float, least: float = STEPS) -> Batch:
-        """Returns the batch by which bodies are run with one tolerance of a step."""
+        """The batch by which bodies are run with one tolerance of a step."""
         task = self.task
         plan = Plan(_with(name, step_tolerance), task.problem.span / least)
         given = (task.starts, task.survey, task.threads, task.on_compile)
@@ -150,7 +150,7 @@ class Pairs:
         return made
 
     def seen(self, name: str) -> str:
-        """Returns the name of a method in the frame that suits the bodies."""
+        """The name of a method in the frame that suits the bodies."""
         return name + DESPUN if self.despun else name
 
     def found(self) -> Growth | None:
@@ -211,7 +211,7 @@ class _Pilots:
         return bool(self.made.success.all() and self.tight.success.all())
 
     def found(self, rtol: float) -> Growth | None:
-        """Returns what is found about all bodies: the least growth, and what companions foresee."""
+        """What is found about all bodies: the least growth, and what companions foresee."""
         looser = [(self.name, more * self.step_tolerance) for more in LOOSER]
         if self.steady:
             first = FIRST[self.name.removesuffix(DESPUN)]
@@ -245,7 +245,7 @@ class _Pilots:
 
 
 def _seen(made: Ensemble, other: Ensemble, summed: Ensemble) -> Floats:
-    """Returns the distances of two runs over the sums of the local errors of one of them."""
+    """The distances of two runs over the sums of the local errors of one of them."""
     d = distance_of(made, np.arange(len(made)), slice(None), other, _fastest(made))
     return np.asarray(d / np.maximum(_sums(summed), 1e-300))
 
@@ -314,7 +314,7 @@ class PairedBodies:
         return _rounded(self.growth.step_tolerance / FINER**level)
 
     def _grown(self, made: Ensemble) -> tuple[Floats, Any]:
-        """Returns the errors over local ones that companions foresee for each body, and where none can tell."""
+        """The errors over local ones that companions foresee for each body, and where none can tell."""
         part, best, everyone = self.part, self.best, np.arange(self.part.count)
         each, lost = np.full(part.count, self.growth.usual), np.ones(part.count, dtype=bool)
         for name, step_tolerance, scale in self.growth.companions:
@@ -342,13 +342,13 @@ class PairedBodies:
             self.best.explain(self.pairs.batch(self.growth.method, self._step_tolerance(level)), which)
 
     def ensemble(self) -> Ensemble:
-        """Returns everything known so far."""
+        """Everything known so far."""
         batch = self.pairs.batch(self.growth.method, self.growth.step_tolerance)
         active = np.isnan(self.best.error) if self.best.made is not None else np.ones(self.part.count, dtype=bool)
         return self.best.ensemble(batch, *self.plans(), active, self.pairs.task.rtol)
 
     def plans(self) -> tuple[tuple[Plan, ...], Any]:
-        """Returns the plans by which the rows of bodies were made, and the number of each body's."""
+        """The plans by which the rows of bodies were made, and the number of each body's."""
         levels, place = np.unique(self.level, return_inverse=True)
         growth, span = self.growth, self.pairs.task.problem.span
         made = tuple(Plan(_with(growth.method, self._step_tolerance(k)), span / STEPS) for k in levels.tolist())
@@ -360,12 +360,12 @@ def _with(name: str, step_tolerance: float) -> Method:
 
 
 def _rounded(step_tolerance: float) -> float:
-    """Returns a tolerance with few digits, so that a person can repeat a run."""
+    """A tolerance with few digits, so that a person can repeat a run."""
     return float(f"{step_tolerance:.3g}")
 
 
 def _sums(made: Ensemble) -> Floats:
-    """Returns the sum of the local errors of each body."""
+    """The sum of the local errors of each body."""
     return np.asarray(made.memory[:, SUM_OF_ERRORS])
 
 

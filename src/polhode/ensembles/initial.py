@@ -64,7 +64,7 @@ class Bodies:
         return body.with_rotor(self.given_rotors[k if len(self.given_rotors) > 1 else 0])
 
     def some(self, which: Any) -> Bodies:
-        """Returns the bodies with these numbers, counted from the first one here."""
+        """The bodies with these numbers, counted from the first one here."""
         rotors = (
             self.given_rotors if self.given_rotors is None or len(self.given_rotors) == 1 else self.given_rotors[which]
         )
@@ -103,11 +103,11 @@ class Bodies:
         return np.asarray((self.given_rotors[:, None, :] @ self.frames)[:, 0])
 
     def own_momentum(self, momentum: Floats) -> Floats:
-        """Returns momenta (bodies, times, 3) without those of rotors."""
+        """Momenta (bodies, times, 3) without those of rotors."""
         return momentum if self.rotors is None else momentum - self.rotors[:, None, :]
 
     def rates(self, momentum: Floats, t: Any = None) -> Floats:
-        """Returns the rates (bodies, times, 3) of such momenta, in the users' axes; without times at the start."""
+        """The rates (bodies, times, 3) of such momenta, in the users' axes; without times at the start."""
         momentum = self.own_momentum(momentum)
         if self.changes:
             when = [self.t_start] if t is None else t
@@ -121,7 +121,7 @@ class Bodies:
         return np.asarray(principal @ axes.transpose(0, 2, 1))
 
     def momentum(self, rates: Floats, n: int) -> Floats:
-        """Returns the angular momentum I w of every body at the start, with that of its rotor."""
+        """The angular momentum I w of every body at the start, with that of its rotor."""
         if self.changes:
             momentum = (np.array([b.at_times(self.t_start) for b in self.listed]) @ rates[..., None])[..., 0]
         elif all(b.aligned for b in self.listed):
@@ -146,7 +146,7 @@ class Bodies:
 
 
 def _items(listed: tuple[T, ...], which: Any) -> tuple[T, ...]:
-    """Returns the items at some places, or none if there are none."""
+    """The items at some places, or none if there are none."""
     return listed[which] if isinstance(which, slice) else tuple(listed[k] for k in which) if listed else ()
 
 
@@ -267,7 +267,7 @@ def _few(times: tuple[float, ...]) -> str:
 
 
 def _stack(name: str, value: Any, width: int) -> Floats:
-    """Returns rows of `width` numbers; a single row may come as a plain list."""
+    """Rows of `width` numbers; a single row may come as a plain list."""
     shape = checks.shape_of(name, value)
     if shape == (width,):
         return checks.array(name, value, (width,))[None, :]
@@ -321,7 +321,7 @@ OPTIONAL = ("parameters", "rotor")
 
 
 def _count(**rows: int | None) -> int:
-    """Returns the number of bodies, from each argument with more than one row; None marks an argument that is drawn."""
+    """The number of bodies, from each argument with more than one row; None marks an argument that is drawn."""
     many = {name: n for name, n in rows.items() if n is not None and n > 1}
     if len(set(many.values())) > 1:
         listed = ", ".join(f"{name} for {n}" for name, n in many.items())
@@ -383,7 +383,7 @@ class Start:
         return {name: value for name, value in self.__dict__.items() if name != "parameters"}
 
     def torque(self, k: int) -> Torque:
-        """Returns the torque on one body."""
+        """The torque on one body."""
         given = self.torques[k if len(self.torques) > 1 else 0]
         if self.custom_parameters is None:
             return given
@@ -438,7 +438,7 @@ class Start:
         return checks.array("parameters", rows, (self.count, len(rows[0])))
 
     def problem(self, k: int, like: Problem) -> Problem:
-        """Returns the problem of one body, with span and output of another."""
+        """The problem of one body, with span and output of another."""
         return like.replace(
             body=self.bodies[k], torque=self.torque(k),
             quaternion_start=self.quaternion[k], momentum_start=self.momentum[k], state_start=self.state[k],
@@ -446,7 +446,7 @@ class Start:
         )  # fmt: skip
 
     def some(self, which: Any) -> Start:
-        """Returns the initial states of the bodies at these places, counted from the first one here."""
+        """The initial states of the bodies at these places, counted from the first one here."""
 
         def those(rows: Any) -> Any:
             return rows if rows is None or len(rows) == 1 else rows[which]
@@ -461,7 +461,7 @@ class Start:
 
 @dataclass(frozen=True)
 class Starts:
-    """The initial states of all bodies of an ensemble; samples are drawn for some bodies at a time, each time anew."""
+    """The initial states of all bodies of an ensemble; samples are drawn again for each part of the bodies."""
 
     bodies: Bodies | Draws
     torques: tuple[Torque, ...]
@@ -543,13 +543,13 @@ class Starts:
         )  # fmt: skip
 
     def beginning_at(self, t: float) -> Starts:
-        """Returns the same for a run that begins at a time, as bodies that change have to know."""
+        """The same for a run that begins at a time, as bodies that change have to know."""
         if isinstance(self.bodies, Draws) or not self.bodies.changes:
             return self
         return replace(self, bodies=replace(self.bodies, t_start=t))
 
     def for_span(self, t0: float, t1: float) -> Starts:
-        """Returns the same with torques for a run between two times."""
+        """The same with torques for a run between two times."""
         torques = tuple(torque.for_span(t0, t1) for torque in self.torques)
         if all(new is old for new, old in zip(torques, self.torques, strict=True)):
             return self
@@ -558,16 +558,16 @@ class Starts:
         return replace(self, torques=torques)
 
     def part(self, first: int, beyond: int) -> Start:
-        """Returns the initial states of the bodies from number `first` up to, but not including, `beyond`."""
+        """The initial states of the bodies from number `first` up to, but not including, `beyond`."""
         return self._start(slice(first, beyond), lambda drawn: drawn.rows(first, beyond), beyond - first, first)
 
     def some(self, numbers: Any) -> Start:
-        """Returns the initial states of the bodies with these numbers."""
+        """The initial states of the bodies with these numbers."""
         each = lambda drawn: np.concatenate([drawn.rows(k, k + 1) for k in numbers])  # noqa: E731
         return self._start(numbers, each, len(numbers))
 
     def _start(self, which: Any, draw: Callable[[Draws], Floats], count: int, first: int = 0) -> Start:
-        """Returns the initial states of some bodies; those that are drawn come from `draw`."""
+        """The initial states of some bodies; those that are drawn come from `draw`."""
 
         def rows(given: Any) -> Any:
             if isinstance(given, Draws):
@@ -605,7 +605,7 @@ def _seed(seed: Any) -> int:
 
 
 def _part_and_rows(parameters: Any) -> tuple[str | None, Any]:
-    """Returns the name of a part and its parameters, if they are given as {name: rows}."""
+    """The name of a part and its parameters, if they are given as {name: rows}."""
     if not isinstance(parameters, Mapping):
         return None, parameters
     if len(parameters) != 1 or not isinstance(name := next(iter(parameters)), str):

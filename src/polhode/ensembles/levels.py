@@ -78,7 +78,7 @@ class ToleranceTask:
         return self.problem.times
 
     def rows(self, candidate: Candidate, n: float) -> Any:
-        """Returns the rows in which a run of n steps and its companion are compared."""
+        """The rows in which a run of n steps and its companion are compared."""
         steps = STEPS_WITH_ROWS if candidate.method.adaptive else n
         return compared_rows(self.times, self.problem.t_start, steps)
 
@@ -103,7 +103,7 @@ class Foresight:
     longer steps."""
 
     def levels(self, part: Start, task: ToleranceTask, first: float) -> Any:
-        """Returns the levels at which bodies begin, if level 0, that of the fastest, has `first` steps."""
+        """The levels at which bodies begin, if level 0, that of the fastest, has `first` steps."""
         speed = speeds(part, task.survey, self.gain)
         level = np.round(self.power * np.log(np.maximum(speed, self.slowest)) / math.log(POLICY.finer))
         fewest: Any = self.fewest
@@ -113,7 +113,7 @@ class Foresight:
 
 
 def speeds(part: Start, survey: Survey, gain: float) -> Floats:
-    """Returns how fast bodies turn or nutate, with what the torque may add, relative to the fastest body."""
+    """How fast bodies turn or nutate, with what the torque may add, relative to the fastest body."""
     shares = []
     with np.errstate(all="ignore"):
         for x, most, more in zip(efforts(part), survey.others.effort, (gain, 0.5 * gain), strict=True):
@@ -144,23 +144,23 @@ class Levels:
     def replace(
         self, candidate: Candidate, foresight: Foresight | None = None, *, own_program: bool = False
     ) -> Levels:  # fmt: skip
-        """Returns other levels of the same method, which share what its batches have found out."""
+        """Other levels of the same method, which share what its batches have found out."""
         other = Levels(self.task, candidate, foresight, own_program=own_program)
         other.like = self.like
         return other
 
     def first(self, part: Start) -> Any:
-        """Returns the levels at which bodies begin."""
+        """The levels at which bodies begin."""
         if self.foresight is None:
             return np.zeros(part.count, dtype=np.int64)
         return self.foresight.levels(part, self.task, self.candidate.first)
 
     def steps(self, level: int) -> float:
-        """Returns the number of steps at a level, or their resolution."""
+        """The number of steps at a level, or their resolution."""
         return steps_at(level, self.candidate, self.most)
 
     def rows(self, level: int) -> Any:
-        """Returns the rows in which runs of a level and their companions are compared."""
+        """The rows in which runs of a level and their companions are compared."""
         return self.task.rows(self.candidate, self.steps(level))
 
     def plan(self, level: int, to_round_off: bool, *, coarser: float = 0) -> Plan:
@@ -176,13 +176,13 @@ class Levels:
         return plan
 
     def plan_of_one(self, level: int, to_round_off: bool) -> Plan:
-        """Returns the plan for one body alone, whose flows need not be prepared for the fastest body."""
+        """The plan for one body alone, whose flows need not be prepared for the fastest body."""
         assert self.like is not None
         plan = self.plan(level, to_round_off)
         return plan.replace(longest_step=None, torque_size=self.like.lead.plan.torque_size)
 
     def batches(self, level: int, to_round_off: bool = False) -> list[Batch]:
-        """Returns the batches for runs and for their companions. Only the last ones are kept: new ones cost little."""
+        """The batches for runs and for their companions. Only the last ones are kept: new ones cost little."""
         if self.last is None or self.last[0] != (level, to_round_off):
             task, packed = self.task, self.candidate.order > 0.0
             given = (task.starts, task.survey, task.threads, task.on_compile)
@@ -196,7 +196,7 @@ class Levels:
         return self.last[1]
 
     def checking(self, level: int, to_round_off: bool) -> Batch:
-        """Returns the batch for second companions, which check the first where errors may grow."""
+        """The batch for second companions, which check the first where errors may grow."""
         if self.last_check is None or self.last_check[0] != (level, to_round_off):
             fine = self.batches(level, to_round_off)[0]
             self.last_check = (level, to_round_off), self._coarser(fine, level, to_round_off, CHECKING)
@@ -208,7 +208,7 @@ class Levels:
         return self._like(fine, task.problem.replace(times=times), plan)
 
     def apart_between_bends(self, batch: Batch, run: Ensemble) -> Batch:
-        """Returns the batch of companions with other steps than the run, where bends of the torque end both."""
+        """The batch of companions with other steps than the run, where bends of the torque end both."""
         plan = apart_between_bends(batch.lead.plan, self.task.problem, int(run.steps.max(initial=1)))
         return batch if plan is batch.lead.plan else self._like(batch, batch.lead.problem, plan)
 
@@ -248,7 +248,7 @@ class BestRows:
         self.seconds += made.stats.seconds
 
     def report(self, batch: Batch, part: Start, progress: Progress | None) -> Callable[[int], None] | None:
-        """Returns the function that reports the progress of one run; the number of runs is not known."""
+        """The function that reports the progress of one run; the number of runs is not known."""
         total = part.count * batch.steps
         return None if progress is None else lambda done: progress(done, total)
 
@@ -412,7 +412,7 @@ class ManyBodies:
             self.best.explain(self.levels.batches(level, to_round_off)[0], which)
 
     def plans(self) -> tuple[tuple[Plan, ...], Any]:
-        """Returns the plans by which the rows of bodies were made, and the number of each body's."""
+        """The plans by which the rows of bodies were made, and the number of each body's."""
         kinds, place = np.unique(2 * self.level + self.to_round_off, return_inverse=True)
         self.kinds = [(kind // 2, kind % 2 == 1) for kind in kinds.tolist()]
         if self.levels.like is None:
@@ -420,7 +420,7 @@ class ManyBodies:
         return tuple(self.levels.plan_of_one(*kind) for kind in self.kinds), place.reshape(-1)
 
     def ensemble(self) -> Ensemble:
-        """Returns everything known so far."""
+        """Everything known so far."""
         waiting = self.levels.batches(int(self.level[~self.best.begun].min(initial=int(self.level.max()))))[0]
         return self.best.ensemble(waiting, *self.plans(), self.search.active, self.task.rtol)
 
@@ -432,7 +432,7 @@ def distance_of(run: Ensemble, some: Any, rows: Any, other: Ensemble, fastest: F
 
 
 def _distance_of_states(run: Ensemble, some: Any, rows: Any, other: Ensemble) -> Floats:
-    """Returns the largest difference of carried numbers of some bodies, each relative to its largest size."""
+    """The largest difference of carried numbers of some bodies, each relative to its largest size."""
     state = run.state[some]
     sizes = np.maximum(np.fmax.reduce(np.abs(state), axis=1, initial=0.0), np.abs(other.start.state))
     apart = np.fmax.reduce(np.abs(state[:, rows] - other.state), axis=1, initial=0.0)
@@ -440,7 +440,7 @@ def _distance_of_states(run: Ensemble, some: Any, rows: Any, other: Ensemble) ->
 
 
 def rates_of(part: Start, fastest: Floats) -> Floats:
-    """Returns the greatest rate of each body, in its free motion or in its rows."""
+    """The greatest rate of each body, in its free motion or in its rows."""
     m, moments = part.momentum, columns(part.bodies.moments)
     w = part.bodies.rates(m[:, None, :])[:, 0]
     high, low = 1.0 / least(moments), 1.0 / greatest(moments)
@@ -462,7 +462,7 @@ def _may_grow(part: Start, run: Ensemble, rows: Any, apart: Floats) -> Any:
 
 
 def floors_of(part: Start, problem: Problem, rate: Floats) -> tuple[Floats, Floats]:
-    """Returns the least errors that estimates may state, and those that round-off leaves if the axes are known."""
+    """The least errors that estimates may state, and those that round-off leaves if the axes are known."""
     moments = columns(part.bodies.moments)
     tilted = np.array([not b.aligned for b in part.bodies.listed] or [False])
     unequal = np.where(tilted, greatest(moments) / least(moments), 0.0)
@@ -470,7 +470,7 @@ def floors_of(part: Start, problem: Problem, rate: Floats) -> tuple[Floats, Floa
 
 
 def most_in_time(x: Floats) -> Floats:
-    """Returns the largest number of every body, from (bodies, times); NaN, after a failure, is left out."""
+    """The largest number of every body, from (bodies, times); NaN, after a failure, is left out."""
     return x[:, 0] if x.shape[1] == 1 else np.asarray(np.fmax.reduce(x, axis=1))
 
 
@@ -482,7 +482,7 @@ PER_BODY = (
 
 
 def _widened(some: Ensemble, part: Start) -> Ensemble:
-    """Returns a copy of an ensemble of some bodies, with room for all."""
+    """A copy of an ensemble of some bodies, with room for all."""
     given = {name: getattr(some, name) for name in PER_BODY}
     room: dict[str, Any] = {name: np.empty((part.count, *a.shape[1:]), a.dtype) for name, a in given.items()}
     return replace(some, **room, start=part, messages={})

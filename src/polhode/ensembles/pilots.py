@@ -93,7 +93,7 @@ class ToleranceMisses(NamedTuple):
     """Why the search for the body with the largest estimate ended."""
 
     def joined(self, bodies: int, worst: float, unknown: int, reason: str) -> ToleranceMisses:
-        """Returns these misses and those of other bodies."""
+        """These misses and those of other bodies."""
         why = reason if worst > self.worst else self.reason
         return ToleranceMisses(self.bodies + bodies, max(worst, self.worst), self.unknown + unknown, why)
 
@@ -208,7 +208,7 @@ class ToleranceRunner:
         self.missed = self.missed._replace(bodies=max(0, self.missed.bodies - bodies))
 
     def _one(self, part: Start) -> Ensemble:
-        """Returns what `simulate` returns for a single body, as an ensemble."""
+        """What `simulate` returns for a single body, as an ensemble."""
         task = self.task
 
         def kept(raised: BaseException) -> Ensemble | None:
@@ -293,7 +293,7 @@ class Pilots:
         return sorted(turn / seen for turn, seen in rates)[len(rates) // 2] > least
 
     def growth(self, pairs: Pairs) -> Growth | None:
-        """Returns what pilots find about embedded pairs, if these are likely to be the cheapest."""
+        """What pilots find about embedded pairs, if these are likely to be the cheapest."""
         c, task = self.character, self.task
         if self.method is not None or not all(may_take(one, task) for one in self.characters):
             return None
@@ -306,7 +306,7 @@ class Pilots:
         return pairs.found() if SPLITTING_GAIN * price(c, task.rtol, rows, despun=pairs.despun) < cheapest else None
 
     def for_the_rest(self) -> Levels:
-        """Returns the levels of compensated collocation, for bodies that embedded pairs leave over: their errors grow.
+        """The levels of compensated collocation, for bodies that embedded pairs leave over: their errors grow.
 
         So iterations go on to round-off.
         """
@@ -327,7 +327,7 @@ class Pilots:
         return [Levels(task, x) for x in self._alternatives_to(chosen, c)]
 
     def _alternatives_to(self, chosen: Candidate, c: Character) -> list[Candidate]:
-        """Returns the candidates to try: collocation may have a rival, or may not compile."""
+        """The candidates to try: collocation may have a rival, or may not compile."""
         task = self.task
         if not chosen.method.collocation:
             return [chosen]
@@ -340,7 +340,7 @@ class Pilots:
         return [chosen]
 
     def levels(self) -> Levels:
-        """Returns the levels for all bodies; where all bodies are pilots, the first guess is taken as it is."""
+        """The levels for all bodies; where all bodies are pilots, the first guess is taken as it is."""
         count, guesses = self.task.starts.count, self.guesses
         if self.start.count == count:
             return guesses[0].replace(guesses[0].candidate, own_program=True)
@@ -376,7 +376,7 @@ class Pilots:
         return CandidateResult(price * each * levels.candidate.first, levels, history)
 
     def _suited(self, levels: Levels, history: History, too_few: float) -> Levels:
-        """Returns levels that begin with as many steps as cost least if bodies that need more are refined."""
+        """Levels that begin with as many steps as cost least if bodies that need more are refined."""
         chosen = levels.candidate
         needed = history.needed(self.task.rtol, chosen.order)
         needed = np.clip(needed[np.isfinite(needed)], too_few, levels.most)
@@ -412,5 +412,5 @@ class Pilots:
 
 
 def _cost(steps: Any, needed: Floats) -> float:
-    """Returns the mean cost of bodies that begin with these steps, if those that need more are refined."""
+    """The mean cost of bodies that begin with these steps, if those that need more are refined."""
     return float(np.mean(steps + REFINED_COST * np.where(needed > 1.001 * steps, needed, 0.0)))

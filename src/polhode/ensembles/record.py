@@ -37,7 +37,7 @@ Entry = tuple[tuple[str, ...], Any, dict[str, str]]
 
 
 def start_arrays(start: Start) -> dict[str, Entry]:
-    """Returns the inertia tensors, the rotors, the parameters and the states at the start, for every body."""
+    """The inertia tensors, the rotors, the parameters and the states at the start, for every body."""
     vectors, at_start = ("body", "component"), "at the start"
     found: dict[str, Entry] = {
         "inertia": (
@@ -69,12 +69,12 @@ def start_arrays(start: Start) -> dict[str, Entry]:
 
 
 def _carried(start: Start) -> Floats:
-    """Returns the numbers that the torque carries at the start, in one row for all bodies or a row for each."""
+    """The numbers that the torque carries at the start, in one row for all bodies or a row for each."""
     return start.state if start.carried is None else start.carried
 
 
 def start_attributes(start: Start) -> dict[str, Any]:
-    """Returns what else is known of the start: torques, names of bodies, and which arrays hold one row for all."""
+    """What else is known of the start: torques, names of bodies, and which arrays hold one row for all."""
     given = {
         "inertia": start.bodies.moments, "quaternion_start": start.quaternions, "omega_start": start.rates,
         "rotor": start.bodies.rotors, "parameters": start.custom_parameters, "state_start": _carried(start),
@@ -99,7 +99,7 @@ def start_attributes(start: Start) -> dict[str, Any]:
 
 
 def _place(start: Start) -> int:
-    """Returns where the parameters of a function begin among all that the record of the torque has."""
+    """Where the parameters of a function begin among all that the record of the torque has."""
     torque = start.torques[0]
     if isinstance(torque, TorqueFromFile):
         return start.place
@@ -115,7 +115,7 @@ def is_kept(torque: Torque, body: Body) -> bool:
 
 
 def plan_record(plan: Plan) -> dict[str, Any]:
-    """Returns a plan for JSON."""
+    """A plan for JSON."""
     return {
         "method": plan.method.name, "own": is_own(plan.method), "step": plan.step, "longest_step": plan.longest_step,
         "torque_size": plan.torque_size, "first_stop": plan.first_stop, "at_knots": plan.at_knots,
@@ -127,7 +127,7 @@ def plan_record(plan: Plan) -> dict[str, Any]:
 
 
 def read_plan(record: dict[str, Any]) -> Plan:
-    """Returns the plan of such a record."""
+    """The plan of such a record."""
 
     def number(name: str) -> float | None:
         return None if record[name] is None else float(record[name])
@@ -141,7 +141,7 @@ def read_plan(record: dict[str, Any]) -> Plan:
 
 
 def read_start(contents: Contents, count: int, t_span: tuple[float, float]) -> Start:
-    """Returns the initial states of all bodies, as a file has them."""
+    """The initial states of all bodies, as a file has them."""
     a: dict[str, Any] = contents.attributes
     single = str(a["one_row_for_all"]).split()
 
@@ -172,7 +172,7 @@ def read_start(contents: Contents, count: int, t_span: tuple[float, float]) -> S
 
 
 def array_of(contents: Contents, name: str, shape: tuple[int, ...]) -> Floats:
-    """Returns an array of a file, which must have this shape."""
+    """An array of a file, which must have this shape."""
     data: Floats = contents.variables[name].data
     if data.dtype != np.float64 or data.shape != shape:
         raise ValueError(f"{name} has the shape {data.shape} and the type {data.dtype}")
@@ -180,7 +180,7 @@ def array_of(contents: Contents, name: str, shape: tuple[int, ...]) -> Floats:
 
 
 def whole_numbers(contents: Contents, name: str, count: int) -> Any:
-    """Returns an array with a whole number for each body."""
+    """An array with a whole number for each body."""
     data = array_of(contents, name, (count,))
     numbers = data.astype(np.int64)
     if not (numbers == data).all():
@@ -201,7 +201,7 @@ def _read_bodies(tensors: Floats, a: dict[str, Any]) -> Bodies:
 
 
 def with_functions(start: Start, given: Torque, t_span: tuple[float, float]) -> Start:
-    """Returns the start with the torque of the user's, of which the file keeps no function.
+    """The start with the torque of the user's, of which the file keeps no function.
 
     Raises ValueError if it is not the torque by which the file was made.
     """
@@ -224,7 +224,7 @@ def with_functions(start: Start, given: Torque, t_span: tuple[float, float]) -> 
 
 
 def varied_fields(torques: Sequence[Torque]) -> dict[str, Floats]:
-    """Returns the fields in which the torques of bodies differ, as arrays with a row for each body."""
+    """The fields in which the torques of bodies differ, as arrays with a row for each body."""
     first = torques[0]
     if len(torques) == 1:
         return {}

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, SupportsIndex
 import numpy as np
 
 from polhode.attitudes import NAMES as ATTITUDE_NAMES
-from polhode.attitudes import WithAttitudes
+from polhode.attitudes import WithAttitudes, WithMomenta
 from polhode.ensembles.initial import Start
 from polhode.ensembles.record import (
     FORMAT,
@@ -32,7 +32,6 @@ from polhode.ensembles.record import (
     with_functions,
 )
 from polhode.files.tables import Column, beside, columns_of, dataframe, write_csv, write_parquet
-from polhode.kernels.algebra.quat import to_space
 from polhode.kernels.states import STATE
 from polhode.kernels.status import Status
 from polhode.kernels.types import Depends
@@ -48,7 +47,7 @@ from polhode.solution import (
     table_columns,
 )
 from polhode.support import checks
-from polhode.support.arrays import Floats, columns, dots
+from polhode.support.arrays import Floats, dots, to_space
 from polhode.support.extras import needed
 from polhode.support.interrupts import is_from_handler
 from polhode.torques import Torque
@@ -57,7 +56,6 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
     from pandas import DataFrame
-    from scipy.spatial.transform import Rotation
     from xarray import Dataset
 
     from polhode.files.netcdf import Contents
@@ -140,7 +138,7 @@ class EventRows:
 
 
 @dataclass(frozen=True, eq=False)
-class Ensemble(WithAttitudes):
+class Ensemble(WithAttitudes, WithMomenta):
     """The motions of many bodies, at common times: arrays have a first axis for the body, a second for the time.
 
     `ensemble[k]` is the `Solution` of body k, with everything that a solution has.
@@ -212,34 +210,12 @@ class Ensemble(WithAttitudes):
         """The names of the numbers that the torque carries."""
         return self.problem.torque.state_names
 
-    @property
-    def success(self) -> Any:
-        """(bodies,): whether the end was reached."""
-        return self.status == Status.OK
-
     @cached_property
     def omega(self) -> Floats:
         """(bodies, times, 3): angular velocity in body axes, rad/s."""
         return self.start.bodies.rates(self.momentum, self.t)
 
-    @cached_property
-    def attitude(self) -> Rotation:
-        """All rotations from body to space axes, body after body: `len(ensemble) * t.size` of them."""
-        from scipy.spatial.transform import Rotation
-
-        return Rotation.from_quat(self.quaternion.reshape(-1, 4), scalar_first=True)
-
     # --- what follows from the states, as in a solution
-
-    @cached_property
-    def spatial_momentum(self) -> Floats:
-        """(bodies, times, 3): angular momentum in space axes, kg m^2/s."""
-        return _to_space(self.quaternion, self.momentum)
-
-    @cached_property
-    def spatial_omega(self) -> Floats:
-        """(bodies, times, 3): angular velocity in space axes, rad/s."""
-        return _to_space(self.quaternion, self.omega)
 
     @cached_property
     def kinetic_energy(self) -> Floats:
@@ -265,11 +241,6 @@ class Ensemble(WithAttitudes):
         return self.saved_potential is not None or self.problem.torque.potential_kernel is not None
 
     @cached_property
-    def energy(self) -> Floats:
-        """(bodies, times): kinetic plus potential energy, in J."""
-        return self.kinetic_energy + self.potential_energy
-
-    @cached_property
     def energy_error(self) -> Floats:
         """(bodies, times): relative change of the energy since the start, for torques that conserve it."""
         if why := unavailable("energy_error", self.problem.torque):
@@ -292,7 +263,7 @@ class Ensemble(WithAttitudes):
             raise AttributeError(why)
         m_start = self.start.momentum[:, None, :]
         with np.errstate(over="ignore", invalid="ignore"):
-            change = self.spatial_momentum - _to_space(self.start.quaternion[:, None, :], m_start)
+            change = self.spatial_momentum - to_space(self.start.quaternion[:, None, :], m_start)
             along = self.problem.torque.axis if self.problem.torque.depends is not Depends.NOTHING else None
             if along is None:
                 size = np.sqrt(dots(change, change))
@@ -855,12 +826,6 @@ def unavailable(name: str, torque: Torque) -> str:
     if name in ("potential_energy", "energy") and torque.potential_kernel is None:
         return f"{torque.name} has no potential"
     return ""
-
-
-def _to_space(q: Floats, v: Floats) -> Floats:
-    """Vectors in space axes; quaternions need not have unit length."""
-    turned: Floats = np.stack(to_space(columns(q), columns(v)), axis=-1) / dots(q, q)[..., None]
-    return turned
 
 
 def _scale(at_start: Floats, along: Floats) -> Floats:

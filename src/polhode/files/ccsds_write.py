@@ -26,7 +26,7 @@ FEW_DIGITS, MANY_DIGITS = 9, 12
 
 
 @dataclass(frozen=True)
-class Written:
+class WrittenFile:
     """Summary of a written file: rows, segments, and the error of interpolation."""
 
     rows: int
@@ -41,7 +41,7 @@ def write_history(
     kind: str, solution: Solution, path: AnyPath, *, object_name: str, object_id: str, epoch: Any,
     time_system: str | None, frames: tuple[str, str], tolerance: float | None, interpolation: str, originator: str,
     overwrite: bool,
-) -> Written:  # fmt: skip
+) -> WrittenFile:  # fmt: skip
     """Writes an AEM, or an ACM: with times in seconds from the epoch, and the inertia tensor; see `Solution.to_aem`."""
     start = epoch_of(solution, epoch, time_system)
     space, body = _checked_frames(frames)
@@ -97,11 +97,11 @@ def _write_rows(file: BinaryIO, times: list[str], segment: NodeSegment) -> None:
         file.write("".join(f"{t} {' '.join(map(repr, row))}\n" for t, row in rows).encode())
 
 
-def _written(segments: list[NodeSegment]) -> Written:
+def _written(segments: list[NodeSegment]) -> WrittenFile:
     bounds = [s.bound for s in segments if s.bound is not None]
     measured = [s.measured for s in segments if s.measured is not None]
     known = len(bounds) == len(segments)
-    return Written(
+    return WrittenFile(
         sum(len(s.picoseconds) for s in segments),
         len(segments),
         max(bounds) if known else None,

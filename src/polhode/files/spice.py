@@ -11,7 +11,7 @@ import numpy as np
 
 from polhode.files import nodes
 from polhode.files.atomic import AnyPath, whole_file
-from polhode.files.ccsds_write import Written, check_finite, epoch_of
+from polhode.files.ccsds_write import WrittenFile, check_finite, epoch_of
 from polhode.files.epochs import PS
 from polhode.support import checks
 from polhode.support.arrays import to_space
@@ -31,7 +31,7 @@ FARTHEST_ID = 2_000_000
 def write_ck(
     solution: Solution, path: AnyPath, *, spacecraft_id: int, epoch: Any, time_system: str | None, frame: str,
     tolerance: float, overwrite: bool,
-) -> Written:  # fmt: skip
+) -> WrittenFile:  # fmt: skip
     """Writes the kernels; see `Solution.to_ck`."""
     spiceypy = needed("spiceypy", "SPICE kernels need")
     if isinstance(spacecraft_id, bool) or not isinstance(spacecraft_id, int) or not -FARTHEST_ID < spacecraft_id < 0:
@@ -54,7 +54,7 @@ def write_ck(
     ]  # without those at breakpoints
     q = np.concatenate([s.quaternion[:-1] for s in segments] + [segments[-1].quaternion[-1:]])
     w = np.concatenate([s.omega[:-1] for s in segments] + [segments[-1].omega[-1:]])
-    made = Written(
+    made = WrittenFile(
         len(times), 1, max(s.bound or 0.0 for s in segments), max(s.measured or 0.0 for s in segments)
     )  # fmt: skip
     ticks = np.array([(t - times[0]) * TICKS / PS for t in times])

@@ -166,7 +166,7 @@ def _inertia() -> Block:
 def _with_turned_axes(trial: Trial, x: Floats) -> Trial:
     """The trial with principal axes that are turned by x about the body axes; the moments stay."""
     turn = turn_of(x)
-    matrix = np.array([to_space(turn[None, :], axis[None, :])[0] for axis in np.eye(3)]).T
+    matrix = to_space(turn, np.eye(3)).T
     body = _like(trial.body, matrix @ trial.body.tensor @ matrix.T)
     return replace(trial, body=body, axes_turn=product(turn, trial.axes_turn))
 

@@ -16,9 +16,9 @@ CHANGE = 1e-5
 """Differences are taken over changes of this size, of attitudes in rad and of rates relative to the largest: they err
 by a sixth of its square, and by the round-off of a motion over it (docs/decisions/0019)."""
 CHANGE_RANGE = (1e-6, 5e-5)
-"""Changes outside of this range are made anew with other steps."""
+"""Changes outside of this range are computed again with other steps."""
 MOST_ROUNDS = 8
-"""How often steps of differences are chosen anew."""
+"""How often steps of differences are chosen again."""
 LARGEST_STEP = 0.5
 """The largest step of a difference, in natural sizes: what changes nothing over it is taken to have no influence."""
 
@@ -210,8 +210,7 @@ class Residuals:
         self.evaluations += 1
         q, w, J = (values[self._rows] for values in found)
         turns = np.swapaxes(J[self._turned, :3], 1, 2)
-        back = np.broadcast_to(inverse(q[self._turned])[:, None], (*turns.shape[:2], 4))
-        turns = to_space(back.reshape(-1, 4), turns.reshape(-1, 3)).reshape(turns.shape)
+        turns = to_space(inverse(q[self._turned])[:, None], turns)
         return q, w, np.swapaxes(turns, 1, 2), J[:, 3:]
 
     def _differences(self, x: Floats) -> tuple[Floats, Floats, Floats, Floats] | None:

@@ -22,7 +22,7 @@ from polhode.body import Body
 from polhode.files.nodes import slerp
 from polhode.files.records import describe_torque
 from polhode.kernels.types import Depends
-from polhode.page.motion_rows import MOST_ROWS, Chosen, MotionRows, chosen
+from polhode.page.motion_rows import MOST_ROWS, MotionRows, ShownRows, chosen
 from polhode.support import checks
 from polhode.support.arrays import Floats, angles, to_space
 from polhode.support.interrupts import attempted, is_from_handler
@@ -90,7 +90,7 @@ class Run(ABC):
     name: str
     span: tuple[float, float]
     """The times that are shown, the earlier first."""
-    chosen: Chosen
+    chosen: ShownRows
 
     @abstractmethod
     def states(self, t: Floats) -> tuple[Floats, Floats]:

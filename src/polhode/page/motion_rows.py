@@ -87,7 +87,7 @@ States = Callable[[Floats], tuple[Floats, Floats]]
 
 
 @dataclass(frozen=True, eq=False)
-class Chosen:
+class ShownRows:
     """The rows for the page, and how good they are."""
 
     rows: MotionRows
@@ -98,7 +98,7 @@ class Chosen:
     """Whether they end before the motion does, which has too many turns for the page."""
 
 
-def chosen(body: Body, rows: MotionRows, states: States | None) -> Chosen:
+def chosen(body: Body, rows: MotionRows, states: States | None) -> ShownRows:
     """At most `MOST_ROWS` rows from the beginning of a motion on, of which `states` knows any time."""
     total = float(rows.turns.sum())
     most = 0.8 * MOST_ROWS * MOST_TURN
@@ -122,7 +122,7 @@ def chosen(body: Body, rows: MotionRows, states: States | None) -> Chosen:
     while (need := _need(rows, turn, error)).sum() > MOST_ROWS - 1 and error < 1.0:
         error *= 1.5
     kept = _even(need, MOST_ROWS)
-    return Chosen(rows[kept].scaled(), _arc_error(rows, kept), is_part)
+    return ShownRows(rows[kept].scaled(), _arc_error(rows, kept), is_part)
 
 
 def _need(rows: MotionRows, turn: float, error: float) -> Floats:

@@ -15,7 +15,7 @@ from polhode.problem import Problem
 from polhode.support.arrays import Floats
 
 
-class Carried(NamedTuple):
+class MethodState(NamedTuple):
     """Holds a state, and what the method remembers with it."""
 
     state: State
@@ -35,17 +35,17 @@ class Steps:
         self.p = Params(tuple(torque.parameters(body)), (1.0, 0.0, 0.0, 0.0), (-math.inf, math.inf), self.method.tuning)
         self.start = State(tuple(problem.quaternion_start.tolist()), tuple(problem.momentum_start.tolist()))
 
-    def begun(self, s: State) -> Carried:
+    def begun(self, s: State) -> MethodState:
         """The state at the beginning of a run."""
-        return Carried(s, self.stepper.start(self.body, self.p, 0.0, s))
+        return MethodState(s, self.stepper.start(self.body, self.p, 0.0, s))
 
-    def after(self, at: Carried, h: float, count: int = 1) -> Carried:
+    def after(self, at: MethodState, h: float, count: int = 1) -> MethodState:
         """The state some steps later. No torque of this paper's tops depends on time."""
         for _ in range(count):
             s, memory, status = self.stepper.step(self.body, self.p, 0.0, at.state, h, at.memory)
             if status != OK:
                 raise ArithmeticError(f"{self.method.name} could not make a step of {h:g}")
-            at = Carried(s, memory)
+            at = MethodState(s, memory)
         return at
 
 

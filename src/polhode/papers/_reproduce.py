@@ -45,7 +45,7 @@ def reproduce(
 ) -> list[Outcome]:
     """Runs the studies one after the other; data, pictures and the report go to the directory.
 
-    The report is written anew after each study, so that an interruption loses nothing. With `go_on`, studies that an
+    The report is written again after each study, so that an interruption loses nothing. With `go_on`, studies that an
     earlier run of this version and size has finished there are skipped.
     """
     from polhode.papers.report import page

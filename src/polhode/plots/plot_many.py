@@ -22,7 +22,7 @@ from polhode.plots.plot import (
     mark_events,
     stacked,
 )
-from polhode.support.arrays import Floats, columns, dots
+from polhode.support.arrays import Floats
 from polhode.support.thinning import FLOOR
 
 if TYPE_CHECKING:
@@ -129,9 +129,8 @@ def _direction(q: Floats, m: Floats) -> Drawable:
     at_start = np.abs(m[:, :1]).reshape(-1, 3)
     sizes = np.median(at_start, axis=0) if len(at_start) else np.zeros(3)
     axis = 2 - int(np.nan_to_num(sizes[::-1]).argmax())
-    unit = tuple(np.eye(3)[axis].tolist())
     with np.errstate(invalid="ignore"):  # failed bodies have no attitude
-        direction = np.stack(to_space(columns(q), unit), axis=-1) / dots(q, q)[..., None]
+        direction = to_space(q, np.eye(3)[axis])
     about = {"label": f"direction of body axis {'xyz'[axis]}"}
     return Drawable(("body", "time", "space_component"), direction, about)
 

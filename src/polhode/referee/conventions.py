@@ -250,7 +250,7 @@ def ahead(
     body: Body, torque: Torque, t: Floats, q: Floats, w: Floats, dt: Floats, steps: int, carried: Any = (),
     scale: float = 1.0,
 ) -> tuple[Floats, Floats]:  # fmt: skip
-    """Returns attitudes and rates a time dt after each row, by steps of the classical Runge-Kutta method.
+    """Attitudes and rates a time dt after each row, by steps of the classical Runge-Kutta method.
 
     The torque is multiplied by `scale`.
     """
@@ -271,7 +271,7 @@ def _across(
     body: Body, torque: Torque, piece: tuple[Floats, Floats], q: Floats, m: Floats, steps: int, carried: Any,
     scale: float, jumps: Floats,
 ) -> tuple[Floats, Floats]:  # fmt: skip
-    """Returns attitudes and momenta at the ends of pieces inside which the torque does not jump."""
+    """Attitudes and momenta at the ends of pieces inside which the torque does not jump."""
     t, stop = piece
     h = ((stop - t) / steps)[:, None]
     inside = (np.nextafter(t, stop), np.nextafter(stop, t)) if jumps.size > 2 else (np.array(-np.inf), np.array(np.inf))

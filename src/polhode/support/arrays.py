@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from polhode.kernels.algebra.quat import conjugate, multiply
+from polhode.kernels.algebra.quat import to_space as turned_to_space
 
 Floats = NDArray[np.float64]
 
@@ -58,9 +59,7 @@ BLOCK_ROWS = 1 << 16
 
 def to_space(q: Floats, v: Floats) -> Floats:
     """R v for stacks of quaternions and vectors; R is that of the normalised quaternion."""
-    u = q[:, 1:]
-    turned = 2.0 * np.cross(u, v)
-    moved: Floats = v + (q[:, :1] * turned + np.cross(u, turned)) / dots(q, q)[:, None]
+    moved: Floats = np.stack(turned_to_space(columns(q), columns(v)), axis=-1) / dots(q, q)[..., None]
     return moved
 
 

@@ -14,7 +14,7 @@ class ListedPackage(ModuleType):
     """A package whose call returns the list of what is in it."""
 
     def __call__(self, *arguments: Any, **options: Any) -> Any:
-        """Returns the list that `text/listing.py` has under the name of the package."""
+        """The list that `text/listing.py` has under the name of the package."""
         from polhode.text import listing  # upward: the contract names it
 
         return getattr(listing, self.__name__.rpartition(".")[2])(*arguments, **options)

@@ -23,7 +23,7 @@ FEW_SHOWN, MOST_CHARACTERS = 12, 100
 
 
 def shown(value: Any) -> str:
-    """Returns what a user gave as messages show it: in short, if it is long."""
+    """What a user gave as messages show it: in short, if it is long."""
     if isinstance(value, np.ndarray) and value.size > FEW_SHOWN:
         return f"an array of shape {value.shape}"
     if isinstance(value, list | tuple | set | dict) and len(value) > FEW_SHOWN:
@@ -39,7 +39,7 @@ def is_called(name: str, value: Any, arguments: str) -> None:
 
 
 def number(name: str, value: Any, *, positive: bool = False, negative: bool = True) -> float:
-    """Returns the value as a finite float."""
+    """The value as a finite float."""
     x = value if type(value) is float else _float(name, value)
     if not math.isfinite(x):
         raise ValueError(f"{name} must be finite, not {x}")
@@ -62,7 +62,7 @@ def _float(name: str, value: Any) -> float:
 
 
 def count(name: str, value: Any, of: str = "") -> int:
-    """Returns the value as a positive whole number; it may be written as a float."""
+    """The value as a positive whole number; it may be written as a float."""
     number = isinstance(value, int | float | np.integer | np.floating) and not isinstance(value, bool)
     if not number or not value >= 1 or (isinstance(value, float | np.floating) and not float(value).is_integer()):
         raise ValueError(f"{name} must be a positive whole number{of}, not {shown(value)}")
@@ -81,7 +81,7 @@ def _shortened(number: int) -> str:
 
 
 def shape_of(name: str, value: Any) -> tuple[int, ...]:
-    """Returns the shape of what the user gave, which may be anything."""
+    """The shape of what the user gave, which may be anything."""
     return _rows_of(name, value).shape
 
 
@@ -107,12 +107,12 @@ def _is_number(value: Any) -> bool:
 
 
 def _kind(value: Any) -> str:
-    """Returns the kind of number of NumPy that this is; f for any other."""
+    """The kind of number of NumPy that this is; f for any other."""
     return str(getattr(getattr(value, "dtype", None), "kind", "f"))
 
 
 def floats(name: str, value: Any, what: str) -> Floats:
-    """Returns real numbers as an array of whatever shape; they need not be finite, and may be the user's own array."""
+    """Real numbers as an array of whatever shape; they need not be finite, and may be the user's own array."""
     _refuse_masked(name, value)
     try:
         given = np.asarray(value)
@@ -125,7 +125,7 @@ def floats(name: str, value: Any, what: str) -> Floats:
 
 
 def array(name: str, value: Any, shape: tuple[int, ...]) -> Floats:
-    """Returns the value as a finite array of this shape."""
+    """The value as a finite array of this shape."""
     if type(value) is np.ndarray and value.dtype == DOUBLE and value.shape == shape and _all_finite(value):
         return np.array(value)
     x = np.array(floats(name, value, f"hold numbers in the shape {shape}"))
@@ -155,7 +155,7 @@ def _all_finite(x: Floats) -> bool:
 
 
 def row(name: str, values: Any) -> Floats:
-    """Returns finite numbers in a row; a single one is a row of one."""
+    """Finite numbers in a row; a single one is a row of one."""
     if _has_bools(values):
         raise TypeError(f"{name} must hold numbers, not {shown(values)}")
     given = values if isinstance(values, np.ndarray) and values.ndim else np.atleast_1d(_rows_of(name, values))
@@ -165,7 +165,7 @@ def row(name: str, values: Any) -> Floats:
 
 
 def plain(value: Any, count: int | None = None) -> list[float] | None:
-    """Returns a few finite numbers in a row, `count` of them if that is given, from a list, a tuple or an array.
+    """A few finite numbers in a row, `count` of them if that is given, from a list, a tuple or an array.
 
     None: this is something else, or something is wrong with it, which takes longer to find out.
     """
@@ -193,13 +193,13 @@ def numbers(name: str, value: Any, count: int) -> tuple[float, ...]:
 
 
 def vector(name: str, value: Any) -> tuple[float, float, float]:
-    """Returns three finite floats."""
+    """Three finite floats."""
     x, y, z = numbers(name, value, 3)
     return (x, y, z)
 
 
 def direction(name: str, value: Any) -> tuple[float, float, float]:
-    """Returns three finite floats, scaled to unit length."""
+    """Three finite floats, scaled to unit length."""
     x, y, z = vector(name, value)
     largest = max(abs(x), abs(y), abs(z))
     if largest == 0.0:
@@ -210,7 +210,7 @@ def direction(name: str, value: Any) -> tuple[float, float, float]:
 
 
 def quaternion(name: str, attitude: Any, *, again: bool = False) -> Floats:
-    """Returns the unit quaternion, scalar first, of the attitude that the user gave.
+    """The unit quaternion, scalar first, of the attitude that the user gave.
 
     A quaternion of another length is scaled with a warning, unless it was checked before and is checked `again`.
     """
@@ -299,7 +299,7 @@ def _warn_of_scaling(text: str) -> None:
 
 
 def levels_of_polhode() -> int:
-    """Returns how far up the stack the user's code is, counted from the caller, for warnings to point at."""
+    """How far up the stack the user's code is, counted from the caller, for warnings to point at."""
     level, frame = 1, sys._getframe(1)
     while frame.f_back is not None and str(frame.f_globals.get("__name__")).startswith("polhode."):
         level, frame = level + 1, frame.f_back
@@ -316,7 +316,7 @@ def unit(q: Floats) -> Floats:
 
 
 def quaternions(name: str, attitudes: Any) -> Floats:
-    """Returns the unit quaternions, scalar first, of attitudes that the user gave, in rows; of one attitude, one row.
+    """The unit quaternions, scalar first, of attitudes that the user gave, in rows; of one attitude, one row.
 
     They may be a stack of Rotations or a list of them, or rows of quaternions or of matrices.
     """
@@ -352,7 +352,7 @@ FEW_NAMES = 30
 
 
 def choice(kind: str, name: str, known: Iterable[str], *, command: str = "") -> str:
-    """Returns the known name that is meant, whatever its case; else raises an error that suggests the nearest.
+    """The known name that is meant, whatever its case; else raises an error that suggests the nearest.
 
     If there are too many names to list, the error names the `command` that lists them: by default `polhode` with the
     kind of thing in the plural.
@@ -370,7 +370,7 @@ def choice(kind: str, name: str, known: Iterable[str], *, command: str = "") -> 
 
 
 def nearest(name: str, known: Iterable[str]) -> list[str]:
-    """Returns the known names that are most alike, whatever their case: three at most."""
+    """The known names that are most alike, whatever their case: three at most."""
     options = {k.lower(): k for k in known}
     near = difflib.get_close_matches(name.lower(), options, n=3, cutoff=0.5)
     alike = [difflib.SequenceMatcher(None, one, name.lower()).ratio() for one in near]

@@ -115,7 +115,7 @@ _importing = threading.RLock()
 
 
 def imported(name: str) -> Any:
-    """Returns a module, imported where neither a signal nor a fork can cut the import in two."""
+    """A module, imported where neither a signal nor a fork can cut the import in two."""
     module = sys.modules.get(name)
     if module is not None and not getattr(module.__spec__, "_initializing", True):
         return module
@@ -124,13 +124,16 @@ def imported(name: str) -> Any:
 
 
 def on_demand(
-    package: str, homes: Mapping[str, str], modules: Collection[str] = ()
-) -> tuple[Callable[[str], Any], Callable[[], list[str]]]:  # fmt: skip
-    """Returns `__getattr__` and `__dir__` of a package whose public names are brought in when first asked for.
+    package: str, names: Mapping[str, str], others: Collection[str] = (), modules: Collection[str] = ()
+) -> tuple[Callable[[str], Any], Callable[[], list[str]], list[str]]:
+    """`__getattr__`, `__dir__` and `__all__` of a package whose public names are brought in when first asked for.
 
-    `homes` has the module of each name, in the package or from `polhode.` on; `modules` are names of modules.
-    An import is never cut in two: NumPy, which it brings in, could not be imported again after half an import.
+    `names` has those of each module, which is in the package or written from `polhode.` on; `modules` are public
+    themselves, and `others` are there already. An import is never cut in two: NumPy, which it brings in, could not be
+    imported again after half an import.
     """
+    homes = {name: module for module, listed in names.items() for name in listed.split()}
+    public = sorted([*homes, *others, *modules])
 
     def get(name: str) -> Any:
         if name in modules:
@@ -142,11 +145,11 @@ def on_demand(
         setattr(sys.modules[package], name, found)  # so that it is not asked for again
         return found
 
-    return get, lambda: sorted(sys.modules[package].__all__)
+    return get, lambda: list(public), public
 
 
 def undivided(work: Callable[[], T]) -> T:
-    """Returns what the work returns, which may import something: neither a signal nor a fork cuts it in two."""
+    """What the work returns, which may import something: neither a signal nor a fork cuts it in two."""
     _watch_forks()
 
     def alone() -> T:
@@ -247,7 +250,7 @@ def is_from_handler(problem: BaseException) -> bool:
 
 
 def attempted(make: Callable[[], T], otherwise: D) -> T | D:
-    """Returns what code of the user's makes, or `otherwise` if it raises anything that is not from a signal handler."""
+    """What code of the user's makes, or `otherwise` if it raises anything that is not from a signal handler."""
     try:
         return make()
     except Exception as problem:

@@ -10,7 +10,7 @@ _FLOATS = frozenset({float, np.float64})
 
 
 def size_of(name: str, n: Any, t: float) -> float:
-    """Returns the size of what a torque has returned, which may be anything."""
+    """The size of what a torque has returned, which may be anything."""
     usual = isinstance(n, tuple) and len(n) == 3 and _FLOATS.issuperset(map(type, n))
     if usual and math.isfinite(size := math.hypot(*n)):
         return size
@@ -32,12 +32,12 @@ def size_of(name: str, n: Any, t: float) -> float:
 
 
 def plain_item(x: Any) -> Any:
-    """Returns a scalar of NumPy's as a Python object, which prints as one; anything else unchanged."""
+    """A scalar of NumPy's as a Python object, which prints as one; anything else unchanged."""
     return x.item() if isinstance(x, np.generic) or (isinstance(x, np.ndarray) and x.ndim == 0) else x
 
 
 def no_real_number(x: Any) -> str | None:
-    """Returns why x is not a real number, with a remedy; None if it is one."""
+    """Why x is not a real number, with a remedy; None if it is one."""
     if isinstance(x, bool):
         return f"{x} is a bool and no number; write 1.0 if ... else 0.0"
     if isinstance(x, complex):

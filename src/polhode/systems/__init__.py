@@ -26,17 +26,8 @@ if TYPE_CHECKING:
     from polhode.systems.forces import UniformGravity as UniformGravity
     from polhode.systems.forces import forces_from_pointer as forces_from_pointer
 
-_HOME = {
-    "CentralBody": "forces",
-    "CutoffJump": "forces",
-    "Site": "forces",
-    "Spring": "forces",
-    "Springs": "forces",
-    "SystemEvent": "events",
-    "UniformGravity": "forces",
-    "closest_approach": "events",
-    "contact": "events",
-    "forces_from_pointer": "forces",
+_NAMES = {
+    "forces": "CentralBody CutoffJump Site Spring Springs UniformGravity forces_from_pointer",
+    "events": "SystemEvent closest_approach contact",
 }
-__all__ = sorted(_HOME)
-__getattr__, __dir__ = on_demand(__name__, _HOME)
+__getattr__, __dir__, __all__ = on_demand(__name__, _NAMES)

@@ -75,7 +75,7 @@ class Separation:
     box: tuple[float, float, float] | None = None
 
     def __call__(self, x: Floats) -> Floats:
-        """Returns it for these positions."""
+        """The vector at these positions of all bodies."""
         d = x[self.second] - x[self.first]
         return d if self.box is None else np.asarray(d - np.array(self.box) * np.round(d / np.array(self.box)))
 
@@ -87,7 +87,7 @@ class Approach:
     apart: Separation
 
     def __call__(self, t: float, x: Floats, q: Floats, v: Floats, w: Floats) -> float:
-        """Returns it: zero where they are nearest."""
+        """Half the rate at which the squared distance grows: zero where they are nearest."""
         return float(self.apart(x) @ (v[self.apart.second] - v[self.apart.first]))
 
 
@@ -99,12 +99,12 @@ class Gap:
     reach: float
 
     def __call__(self, t: float, x: Floats, q: Floats, v: Floats, w: Floats) -> float:
-        """Returns it."""
+        """The distance of the bodies, less the reach."""
         return float(np.linalg.norm(self.apart(x))) - self.reach
 
 
 def closest_approach(first: int, second: int) -> SystemEvent:
-    """Returns the event that the centres of two bodies are nearest to each other.
+    """The event that the centres of two bodies are nearest to each other.
 
     Where forces have a periodic box, that is the nearest image.
     """
@@ -112,7 +112,7 @@ def closest_approach(first: int, second: int) -> SystemEvent:
 
 
 def contact(first: int, second: int, distance: float, *, terminal: bool = True) -> SystemEvent:
-    """Returns the event that the centres of two bodies come as near as this distance.
+    """The event that the centres of two bodies come as near as this distance.
 
     Where forces have a periodic box, that is the distance to the nearest image.
     """
@@ -121,7 +121,7 @@ def contact(first: int, second: int, distance: float, *, terminal: bool = True) 
 
 
 def listed_events(events: Any, bodies: int, forces: Forces) -> tuple[SystemEvent, ...]:
-    """Returns the events that a user means, between bodies in the box that the forces have."""
+    """The events that a user means, between bodies in the box that the forces have."""
     if events is None:
         return ()
     given = list(events) if isinstance(events, list | tuple) else [events]
@@ -137,7 +137,7 @@ def listed_events(events: Any, bodies: int, forces: Forces) -> tuple[SystemEvent
 
 
 def _in_box(event: SystemEvent, function: Approach | Gap, bodies: int, forces: Forces) -> EventFunction:
-    """Returns the function of an event between two bodies, in the box of the forces."""
+    """The function of an event between two bodies, in the box of the forces."""
     apart = function.apart
     for i in (apart.first, apart.second):
         if isinstance(i, bool) or not isinstance(i, int | np.integer) or not 0 <= i < bodies:
@@ -159,7 +159,7 @@ class SystemEvaluator(Evaluator):
         """Takes all functions."""
 
     def values(self, looks: Looks, body: System) -> EventValues:
-        """Returns the values at states given by rows."""
+        """The values at states given by rows."""
         x, q, v, m = outward(body, looks.z)
         w = np.stack([b.rate(m[:, i]) for i, b in enumerate(body.bodies)], axis=1)
         g = np.empty(looks.t.size)
@@ -178,14 +178,14 @@ class SystemEvaluator(Evaluator):
         return EventValues(g)
 
     def value(self, row: EventRow, body: System) -> float:
-        """Returns the value at one state."""
+        """The value at one state."""
         found = self.values(Looks(np.array([row.t]), row.q[None], row.m[None], row.z[None]), body)
         if found.problem is not None:
             raise found.problem
         return float(found.g[0])
 
     def noise(self, row: EventRow, body: System, g: Floats) -> float:
-        """Returns what changes of the last digits of time and state, or of values like these, do to the function."""
+        """What changes of the last digits of time and state, or of values like these, do to the function."""
         here, most = self.value(row, body), EPSILON * float(np.abs(g).max())
         signs = np.random.default_rng(0).choice([-1.0, 1.0], size=(NOISE_DRAWS, row.z.size))
         for sign in signs:
@@ -215,24 +215,24 @@ class Finder(find.Watch):
         )
 
     def step_at(self, t: float) -> SystemStep:
-        """Returns the step within which a time lies, or at whose end."""
+        """The step within which a time lies, or at whose end."""
         ends = [self.sign * s.t_new for s in self.steps]
         return self.steps[min(int(np.searchsorted(ends, self.sign * t)), len(ends) - 1)]
 
     def between(self, t: float, q: Floats, m: Floats, z: Floats, times: Floats) -> tuple[Floats, Floats, Floats]:
-        """Returns the states at times within the last steps, by steps aside."""
+        """The states at times within the last steps, by steps aside."""
         none = np.zeros((times.size, 0))
         return none, none, np.array([self.state_at(at) for at in times.tolist()])
 
     def state_at(self, t: float) -> Floats:
-        """Returns the state at a time within the last steps."""
+        """The state at a time within the last steps."""
         step = self.step_at(t)
         if t in (step.t, step.t_new):
             return np.array(step.before if t == step.t else step.after)
         return self.run.steps.within(step, t - step.t)
 
     def _parts(self, looks: Looks) -> Any:
-        """Returns the number of parts into which intervals are to be cut, by the turn of the fastest body.
+        """The number of parts into which intervals are to be cut, by the turn of the fastest body.
 
         Steps that adapt are looked at at their nodes, which are as near to each other as the motion asks for.
         """
@@ -246,13 +246,13 @@ class Finder(find.Watch):
     def _followed(
         self, which: int, before_t: Floats, before_g: Floats, looks: Looks, g: Floats, between: Between
     ) -> tuple[Looks, Floats]:
-        """Returns looks and values as they are where a heat bath makes the motion rough: no curve describes it."""
+        """Looks and values as they are where a heat bath makes the motion rough: no curve describes it."""
         if self.run.plan.heat is not None:
             return looks, g
         return super()._followed(which, before_t, before_g, looks, g, between)
 
     def _located(self, which: int, a: EventRow, b: EventRow, ga: float, gb: float, between: Between) -> EventRow:
-        """Returns the zero between two rows. States at nodes are not quite those of the motion: others are taken."""
+        """The zero between two rows. States at nodes are not quite those of the motion: others are taken."""
         step = self.step_at(b.t)
         if step.inside:
             margin, rows = WIDER * (step.t_new - step.t), list[EventRow]()
@@ -370,7 +370,7 @@ class StretchedRun:
         return self.solution()
 
     def _run(self, k: int, state: Floats | None, before: int) -> SystemRun:
-        """Returns the run of a stretch, which begins at this state, after so many steps."""
+        """The run of a stretch, which begins at this state, after so many steps."""
         plan = self.plans[k]
         if plan.step_error is not None:
             plan = plan._replace(before=before)
@@ -406,7 +406,7 @@ class StretchedRun:
         return whole
 
     def _joined(self, whole: SystemSolution | None, made: Any) -> SystemSolution | None:
-        """Returns what there is with another stretch: a solution, or that of an exception, which may have none."""
+        """What there is with another stretch: a solution, or that of an exception, which may have none."""
         made = made if isinstance(made, SystemSolution) else getattr(made, "solution", None)
         if not isinstance(made, SystemSolution):
             return whole
@@ -421,6 +421,6 @@ class StretchedRun:
 
 
 def happened_at_end(solution: SystemSolution) -> Earlier:
-    """Returns the events that happened where a solution ends: they are not to happen there again."""
+    """The events that happened where a solution ends: they are not to happen there again."""
     events = enumerate(solution.events)
     return Earlier([k for k, e in events if e.t.size and e.t[-1] == solution.t_last])

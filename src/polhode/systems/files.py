@@ -58,7 +58,7 @@ _ESTIMATES = ("error_estimate", "rtol", "step_error")
 
 
 def table_of(s: SystemSolution) -> dict[str, Variable]:
-    """Returns everything that has a row for each time."""
+    """Everything that has a row for each time."""
     out = {name: Variable((name,), np.array([*letters])) for name, letters in _LABELS.items()}
     for name, (dimensions, long_name, units) in _NAMES.items():
         if name != "potential_energy" or s.has_potential:
@@ -68,7 +68,7 @@ def table_of(s: SystemSolution) -> dict[str, Variable]:
 
 
 def dataset(s: SystemSolution) -> Dataset:
-    """Returns a solution as an xarray Dataset."""
+    """A solution as an xarray Dataset."""
     xarray = needed("xarray", "a Dataset needs")
     arrays = table_of(s)
     for name, errors in s.invariant_errors.items():
@@ -241,7 +241,7 @@ def write_xyz(
 
 
 def _site_positions(sites: Any, n: int) -> list[Floats] | None:
-    """Returns the positions of sites in the axes of each body."""
+    """The positions of sites in the axes of each body."""
     if sites is None:
         return None
 

@@ -64,7 +64,7 @@ class Forces(ABC):
         return []
 
     def room(self, system: System) -> int:
-        """Returns how many numbers of room the kernel needs."""
+        """How many numbers of room the kernel needs."""
         return 0
 
     def for_span(self, t0: float, t1: float) -> "Forces":
@@ -77,14 +77,14 @@ class Forces(ABC):
         return ()
 
     def between(self, t0: float, t1: float) -> "Forces":
-        """Returns the forces for a stretch between two jumps, of which it sees neither."""
+        """The forces for a stretch between two jumps, of which it sees neither."""
         return self
 
     def try_on(self, system: System, t: float) -> None:  # noqa: B027 (most have nothing to try)
         """Tries what is the user's in plain Python, at the start."""
 
     def energies(self, system: System, t: Floats, x: Floats, q: Floats) -> Floats | None:
-        """Returns the potential energy in rows, if plain Python knows it and compiled code does not."""
+        """The potential energy in rows, if plain Python knows it and compiled code does not."""
         return None
 
     @property
@@ -114,7 +114,7 @@ class NoForces(Forces):
 
 
 def checked_forces(forces: Any) -> Forces:
-    """Returns the forces that a user means: forces, a torque that acts on every body, a list of them, or none."""
+    """The forces that a user means: forces, a torque that acts on every body, a list of them, or none."""
     if forces is None:
         return NoForces()
     if isinstance(forces, Forces):
@@ -163,7 +163,7 @@ class SumForces(Forces):
         return all(p.has_potential for p in self._parts)
 
     def numbers(self, system: System) -> list[float]:
-        """Returns where numbers and room of each part begin, and the numbers."""
+        """Where numbers and room of each part begin, and the numbers."""
         own = [p.numbers(system) for p in self._parts]
         head, at, room = [], 2 * len(own), 0
         for p, numbers in zip(self._parts, own, strict=True):
@@ -172,11 +172,11 @@ class SumForces(Forces):
         return [*head, *(x for numbers in own for x in numbers)]
 
     def room(self, system: System) -> int:
-        """Returns the room of all of them."""
+        """The room of all of them."""
         return sum(p.room(system) for p in self._parts)
 
     def for_span(self, t0: float, t1: float) -> Forces:
-        """Returns the sum of all of them for a run between two times."""
+        """The sum of all of them for a run between two times."""
         return self._with(tuple(p.for_span(t0, t1) for p in self._parts))
 
     @property
@@ -185,7 +185,7 @@ class SumForces(Forces):
         return tuple(sorted({t for p in self._parts for t in p.breakpoints}))
 
     def between(self, t0: float, t1: float) -> Forces:
-        """Returns the sum of all of them for a stretch between two jumps."""
+        """The sum of all of them for a stretch between two jumps."""
         return self._with(tuple(p.between(t0, t1) for p in self._parts))
 
     def _with(self, parts: tuple[Forces, ...]) -> Forces:
@@ -197,7 +197,7 @@ class SumForces(Forces):
             p.try_on(system, t)
 
     def energies(self, system: System, t: Floats, x: Floats, q: Floats) -> Floats | None:
-        """Returns the sum where one is not compiled."""
+        """The sum where one is not compiled."""
         found = [energies_of(p, system, t, x, q) for p in self._parts]
         return None if any(f is None for f in found) else np.sum([f for f in found if f is not None], axis=0)
 
@@ -391,7 +391,7 @@ class Pairs(Forces):
             self.value, self.slope = switched(self.value, self.slope)
 
     def _products(self, distances: Sequence[float]) -> Floats:
-        """Returns r V(r) at distances, over the cutoff, for kinds of sites and pairs of some; NaN: V has no value."""
+        """R V(r) at distances, over the cutoff, for kinds of sites and pairs of some; NaN: V has no value."""
         numbers = [np.array(x) for x in self.kinds]
         some = numbers[:: -(-len(numbers) // TRIED_KINDS) or 1]
         tried = [*zip(numbers, numbers, strict=True), *((a, b) for a in some for b in some)]
@@ -421,7 +421,7 @@ class Pairs(Forces):
         return float(value), float(slope)
 
     def _own_energy(self, own: list[Site]) -> float:
-        """Returns half the sum of the energies of charges in a body as they are cut, less those of whole charges."""
+        """Half the sum of the energies of charges in a body as they are cut, less those of whole charges."""
         total, cutoff = 0.0, self.cutoff or math.inf
         for s, other in product(own, own):
             k = 2 * (len(self.kinds) * self.kinds[s.numbers] + self.kinds[other.numbers])
@@ -493,7 +493,7 @@ class Pairs(Forces):
         )  # fmt: skip
 
     def sites_of(self, system: System) -> list[list[Site]]:
-        """Returns the sites of each body."""
+        """The sites of each body."""
         if self.shared:
             return [self.sites[0]] * len(system)
         if len(self.sites) != len(system):
@@ -501,7 +501,7 @@ class Pairs(Forces):
         return self.sites
 
     def numbers(self, system: System) -> list[float]:
-        """Returns the sites of all bodies, in their order."""
+        """The sites of all bodies, in their order."""
         listed = self.sites_of(system)
         total = sum(map(len, listed))
         cutoff = math.inf if self.cutoff is None else self.cutoff
@@ -518,11 +518,11 @@ class Pairs(Forces):
         return out + self._table
 
     def room(self, system: System) -> int:
-        """Returns room for positions and forces of sites, and for their axes."""
+        """Room for positions and forces of sites, and for their axes."""
         return 12 * sum(map(len, self.sites_of(system)))
 
     def positions(self, system: System, x: Floats, q: Floats) -> list[tuple[int, Site, Floats, Floats]]:
-        """Returns body, site, position and axis in space of all sites."""
+        """Body, site, position and axis in space of all sites."""
         return [
             (i, s, x[i] + to_space(q[i], s.position), np.array(to_space(q[i], s.axis or ORIGIN)))
             for i, own in enumerate(self.sites_of(system))
@@ -567,13 +567,13 @@ class Pairs(Forces):
 
 
 def _slope(f: Callable[[Floats], float], z: Floats, axis: Floats, e: float) -> float:
-    """Returns the derivative of f along an axis by differences of fourth order."""
+    """The derivative of f along an axis by differences of fourth order."""
     near, far = e * axis, 2.0 * e * axis
     return (8.0 * (f(z + near) - f(z - near)) - (f(z + far) - f(z - far))) / (12.0 * e)
 
 
 def _site_lists(sites: Any) -> tuple[list[list[Site]], bool]:
-    """Returns lists of sites, and whether there is one list for all bodies."""
+    """Lists of sites, and whether there is one list for all bodies."""
     if isinstance(sites, Site):
         return [[sites]], True
     listed = list(sites) if isinstance(sites, Sequence) else None
@@ -587,7 +587,7 @@ def _site_lists(sites: Any) -> tuple[list[list[Site]], bool]:
 
 
 def box_of(forces: Forces) -> tuple[float, float, float] | None:
-    """Returns the sides of the periodic box that the forces have; None: there is none."""
+    """The sides of the periodic box that the forces have; None: there is none."""
     boxes = {p.box for p in forces.parts if isinstance(p, Pairs) and p.box is not None}
     if len(boxes) > 1:
         raise ValueError(f"the forces have boxes of different sides, {sorted(boxes)}")
@@ -595,7 +595,7 @@ def box_of(forces: Forces) -> tuple[float, float, float] | None:
 
 
 def sides_of(box: Any) -> tuple[float, float, float]:
-    """Returns the three sides of a box that is given by one or three."""
+    """The three sides of a box that is given by one or three."""
     sides = checks.floats("box", box, "be one side or three")
     if sides.shape not in ((), (1,), (3,)):
         raise ValueError(f"box must be one side or three, not of the shape {sides.shape}")
@@ -633,7 +633,7 @@ class UniformGravity(Forces):
     kernel, energy_kernel = staticmethod(kernels.gravity_forces), staticmethod(kernels.gravity_energy)
 
     def numbers(self, system: System) -> list[float]:
-        """Returns field and masses."""
+        """Field and masses."""
         return [*self.field, *system.mass.tolist()]
 
 
@@ -701,7 +701,7 @@ class Springs(Forces):
     kernel, energy_kernel = staticmethod(kernels.spring_forces), staticmethod(kernels.spring_energy)
 
     def numbers(self, system: System) -> list[float]:
-        """Returns all springs."""
+        """All springs."""
         out = [float(len(self.springs))]
         for first, second, row in self._rows:
             for i in (first, second):
@@ -747,17 +747,17 @@ class TorqueOnEach(Forces):
         return self.torque.breakpoints
 
     def for_span(self, t0: float, t1: float) -> Forces:
-        """Returns the torque for a run between two times."""
+        """The torque for a run between two times."""
         self.torque.check_span(t0, t1)
         torque = self.torque.for_span(t0, t1)
         return self if torque is self.torque else TorqueOnEach(torque)
 
     def between(self, t0: float, t1: float) -> Forces:
-        """Returns the torque for a stretch between two jumps."""
+        """The torque for a stretch between two jumps."""
         return TorqueOnEach(self.torque, Segment(t0, t1, t1 - t0, 0.0, 1).window) if self.breakpoints else self
 
     def numbers(self, system: System) -> list[float]:
-        """Returns the parameters for each body, and before them the times between which the torque is asked."""
+        """The parameters for each body, and before them the times between which the torque is asked."""
         rows = [list(self.torque.parameters(b)) for b in system.bodies]
         return [float(len(rows[0])), *(self.window if self.breakpoints else ()), *(x for row in rows for x in row)]
 
@@ -802,11 +802,11 @@ class OutsideForces(Forces):
         self.parameters = checks.row("parameters", parameters) if np.size(parameters) else np.zeros(0)
 
     def numbers(self, system: System) -> list[float]:
-        """Returns the address, in two halves, and the parameters."""
+        """The address, in two halves, and the parameters."""
         return [*(float(half) for half in divmod(self.address, 2**HALF_BITS)), *self.parameters.tolist()]
 
     def room(self, system: System) -> int:
-        """Returns room for what is called to write to."""
+        """Room for what is called to write to."""
         return 6 * len(system)
 
 
@@ -842,7 +842,7 @@ class ArrayForces(OutsideForces):
         return self.potential is not None
 
     def numbers(self, system: System) -> list[float]:
-        """Returns the parameters, with their number or the address of the function in front."""
+        """The parameters, with their number or the address of the function in front."""
         if self.compiled:
             return [float(self.parameters.size), *self.parameters.tolist()]
         if self._link is None:
@@ -851,7 +851,7 @@ class ArrayForces(OutsideForces):
         return super().numbers(system)
 
     def room(self, system: System) -> int:
-        """Returns room for what is called to write to."""
+        """Room for what is called to write to."""
         return 0 if self.compiled else super().room(system)
 
     def _call(self, t: float, n: int, x: Floats, q: Floats, p: Floats, out: Any) -> None:
@@ -861,7 +861,7 @@ class ArrayForces(OutsideForces):
         out[: 3 * n], out[3 * n : 6 * n] = f.ravel(), m.ravel()
 
     def _checked(self, found: Any, n: int) -> tuple[Floats, Floats]:
-        """Returns forces and torques, if they have the right shape."""
+        """Forces and torques, if they have the right shape."""
         if not isinstance(found, tuple | list) or len(found) != 2:
             raise TypeError(f"the forces {self.name} must return two arrays, forces and torques, not {found!r}")
         arrays = []
@@ -913,7 +913,7 @@ class ArrayForces(OutsideForces):
                 )
 
     def energies(self, system: System, t: Floats, x: Floats, q: Floats) -> Floats | None:
-        """Returns the potential of a function that is not compiled."""
+        """The potential of a function that is not compiled."""
         if self.potential is None:
             return None
         rows = zip(t.tolist(), x, q, strict=True)
@@ -951,7 +951,7 @@ _energy = lru_cache(maxsize=64)(bodies.energy_rows)
 
 
 def energies_of(forces: Forces, system: System, t: Floats, x: Floats, q: Floats) -> Floats | None:
-    """Returns the potential energy in rows of times, positions and attitudes; None if it is not known."""
+    """The potential energy in rows of times, positions and attitudes; None if it is not known."""
     if (kernel := forces.energy_kernel) is None:
         return forces.energies(system, t, x, q) if forces.has_potential else None
     if t.size == 0:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from polhode.attitudes import WithMomenta
 from polhode.kernels.status import Status
 from polhode.problem import Stats
 from polhode.support import checks
@@ -27,7 +28,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, eq=False)
-class SystemSolution:
+class SystemSolution(WithMomenta):
     """The motion of a system: arrays with a row for each output time and, in it, one for each body.
 
     Positions, velocities and spatial momenta are in space; rates and momenta are in the axes of each body.
@@ -82,21 +83,16 @@ class SystemSolution:
     """The potential energy at the start and in each row, for a solution from a file."""
 
     @property
-    def success(self) -> bool:
-        """Whether the run reached its end."""
-        return self.status == Status.OK
-
-    @property
     def nfev(self) -> int:
         """The number of evaluations of the forces."""
         return self.stats.nfev
 
     def having(self, **changed: Any) -> SystemSolution:
-        """Returns the same motion with other remarks on it."""
+        """The same motion with other remarks on it."""
         return dataclasses.replace(self, **changed)
 
     def followed_by(self, later: SystemSolution, skip: int, *, same_events: bool) -> SystemSolution:
-        """Returns this motion and a later stretch of it as one; `skip` rows of that are here already.
+        """This motion and a later stretch of it as one; `skip` rows of that are here already.
 
         Where the same events were watched, each has one list of rows.
         """
@@ -116,18 +112,8 @@ class SystemSolution:
         """Angular velocities in body axes, (rows, bodies, 3), in rad/s."""
         return np.stack([b.rate(self.momentum[:, i]) for i, b in enumerate(self.system.bodies)], axis=1)
 
-    @cached_property
-    def spatial_momentum(self) -> Floats:
-        """Angular momenta about the centres of mass in space axes, (rows, bodies, 3)."""
-        return _turned(self.quaternion, self.momentum)
-
-    @cached_property
-    def spatial_omega(self) -> Floats:
-        """Angular velocities in space axes, (rows, bodies, 3)."""
-        return _turned(self.quaternion, self.omega)
-
     def attitude(self, body: int) -> Rotation:
-        """Returns the attitudes of one body, as a rotation with one entry for each row."""
+        """The attitudes of one body, as a rotation with one entry for each row."""
         from scipy.spatial.transform import Rotation
 
         return Rotation.from_quat(self.quaternion[:, body], scalar_first=True)
@@ -170,11 +156,6 @@ class SystemSolution:
         return self.saved_potential is not None or self.forces.has_potential
 
     @cached_property
-    def energy(self) -> Floats:
-        """The total energy, in J; NaN where the forces have no potential."""
-        return self.kinetic_energy + self.potential_energy
-
-    @cached_property
     def total_momentum(self) -> Floats:
         """The momentum of the system, (rows, 3), in kg m/s."""
         return np.asarray((self.system.mass[:, None] * self.velocity).sum(axis=1))
@@ -193,7 +174,7 @@ class SystemSolution:
         self, first: Any = (0.0, 0.0, 0.0), second: Any = None, *, bins: int = 100, r_max: float | None = None,
         box: Any = None, bodies: Any = None,
     ) -> tuple[Floats, Floats]:  # fmt: skip
-        """Returns distances, and how dense points of other bodies are there: 1 where they are spread evenly.
+        """Distances, and how dense points of other bodies are there: 1 where they are spread evenly.
 
         `first` is a point in body axes, by default the centre of mass; `second` is that of the other body, by default
         the same. The mean is over all rows and all pairs of `bodies`, by their numbers, by default all. Distances are
@@ -223,7 +204,7 @@ class SystemSolution:
             raise ValueError("there are no rows to count distances in")
         edges, x, q = np.linspace(0.0, reach, count + 1), self.position[:, which], self.quaternion[:, which]
         points = [
-            x + _turned(q, np.broadcast_to(checks.vector("a point", p), x.shape))
+            x + to_space(q, np.array(checks.vector("a point", p)))
             for p in ((first,) if second is None else (first, second))
         ]
         i, j = np.nonzero(~np.eye(which.size, dtype=bool)) if second is not None else np.triu_indices(which.size, 1)
@@ -347,7 +328,7 @@ class SystemSolution:
     # --- files and tables
 
     def to_xarray(self) -> Dataset:
-        """Returns everything as an xarray Dataset, with units and the dimension `body`."""
+        """Everything as an xarray Dataset, with units and the dimension `body`."""
         from polhode.systems.files import dataset
 
         return dataset(self)
@@ -381,7 +362,7 @@ class SystemSolution:
 
 
 def _joined(first: SystemSolution, second: SystemSolution, skip: int) -> dict[str, Floats]:
-    """Returns the rows of two solutions, of the second without the first few."""
+    """The rows of two solutions, of the second without the first few."""
     return {
         name: np.concatenate([getattr(first, name), getattr(second, name)[skip:]])
         for name in ("t", "position", "quaternion", "velocity", "momentum")
@@ -391,10 +372,6 @@ def _joined(first: SystemSolution, second: SystemSolution, skip: int) -> dict[st
 def _over(errors: Floats, size: float, sizes: Floats) -> Floats:
     size = size if size > 0 else float(sizes.max(initial=0.0))
     return errors / size if size > 0 else errors
-
-
-def _turned(q: Floats, v: Floats) -> Floats:
-    return to_space(q.reshape(-1, 4), v.reshape(-1, 3)).reshape(v.shape)
 
 
 def _flight(system: System, velocity: Floats) -> Floats:
@@ -409,14 +386,14 @@ def _rotation(system: System, momentum: Floats) -> Floats:
 
 
 def kinetic_temperature(system: System) -> float:
-    """Returns kT of the motion at the start: twice the kinetic energy over 6 n."""
+    """KT of the motion at the start: twice the kinetic energy over 6 n."""
     kinetic = _flight(system, system.velocity[None])[0] + _rotation(system, system.momentum[None])[0]
     return float(kinetic) / (3 * len(system))
 
 
 def _angular(system: System, x: Floats, q: Floats, v: Floats, m: Floats, centre: tuple[float, ...]) -> Floats:
     orbital = np.cross(x - np.array(centre), system.mass[:, None] * v)
-    return np.asarray((orbital + _turned(q, m)).sum(axis=1))
+    return np.asarray((orbital + to_space(q, m)).sum(axis=1))
 
 
 def _angular_sizes(system: System, x: Floats, v: Floats, m: Floats, centre: tuple[float, ...]) -> Floats:

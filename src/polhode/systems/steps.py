@@ -83,7 +83,7 @@ class Langevin:
         return (float(self.kT), float(self.friction or 0.0), float(other or 0.0))
 
     def modes(self, system: System) -> Floats:
-        """Returns the modes in which the bodies forget: 42 numbers for each, of mass and principal axes.
+        """The modes in which the bodies forget: 42 numbers for each, of mass and principal axes.
 
         With M = diag(mass, moments) the momenta p obey dp = -R M^-1 p dt + noise. M^-1/2 R M^-1/2 = Q diag(rates) Q^T
         makes M^1/2 Q the columns of the modes: the components along them forget independently.
@@ -119,7 +119,7 @@ def _as_tuples(resistance: Any) -> Any:
 
 
 def system_method(method: str | Method) -> Method:
-    """Returns the method that is meant, if it steps systems."""
+    """The method that is meant, if it steps systems."""
     found = method if isinstance(method, Method) else find_method(method)
     if not found.steps_systems:
         raise ValueError(f"{found.name} does not step systems: take one of the {ACCEPTED}")
@@ -127,7 +127,7 @@ def system_method(method: str | Method) -> Method:
 
 
 def recipe_of(method: Method, *, gyrostat: bool) -> SystemRecipe:
-    """Returns the operations of a method, for bodies with or without rotors."""
+    """The operations of a method, for bodies with or without rotors."""
     found, scheme = None, method.scheme
     if isinstance(scheme, KickedFreeStep):
         found = None if gyrostat else _kicked(scheme)
@@ -147,7 +147,7 @@ def _kicked(scheme: KickedFreeStep) -> SystemRecipe:
 
 
 def heated(recipe: SystemRecipe, method: Method) -> SystemRecipe:
-    """Returns the operations with the heat bath in the middle of the drift: that of Strang, MR2 or NO_SQUISH."""
+    """The operations with the heat bath in the middle of the drift: that of Strang, MR2 or NO_SQUISH."""
     kinds = [o.kind for o in recipe.operations]
     if kinds != [KICK, DRIFT, KICK]:
         raise ValueError(f"a heat bath goes with Strang, MR2 or NO_SQUISH, not with {method.name}")
@@ -174,7 +174,7 @@ def compiled_method(
     method: Method, system: System, forces: bodies.Forces, step: float, heat: Langevin | None, *,
     any_turn: bool = False, force_room: int = 0,
 ) -> CompiledStep:  # fmt: skip
-    """Returns the step of a method; the flow of a body is prepared for the fastest of the bodies.
+    """The step of a method; the flow of a body is prepared for the fastest of the bodies.
 
     With `any_turn` it is prepared for steps of any length: then runs with different ones share a program. `force_room`
     is the room that the forces need.
@@ -209,7 +209,7 @@ HEADROOM = 1.5
 
 
 def exact_flow(system: System, step: float) -> Flow:
-    """Returns the exact flow that suits all bodies for steps of this length."""
+    """The exact flow that suits all bodies for steps of this length."""
     rate2, series = 0.0, 0.0
     for b, m in zip(system.bodies, system.momentum, strict=True):
         i, j, k = b.moments.tolist()

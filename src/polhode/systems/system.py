@@ -77,7 +77,7 @@ class System:
         return not all(b.aligned for b in self.bodies)
 
     def replace(self, **changed: Any) -> "System":
-        """Returns the same bodies with other masses, positions, velocities, attitudes or rates."""
+        """The same bodies with other masses, positions, velocities, attitudes or rates."""
         given = {
             "mass": self.mass, "position": self.position, "velocity": self.velocity, "attitude": self.quaternion,
             "omega": self.omega,
@@ -89,7 +89,7 @@ class System:
 
 
 def _of_each(name: str, value: Any, n: int, shape: tuple[int, ...]) -> Floats:
-    """Returns numbers for each body; those for one hold for all."""
+    """Numbers for each body; those for one hold for all."""
     given = checks.floats(name, value, f"hold {'a number' if not shape else 'three numbers'} for each body")
     if given.shape == shape:
         given = np.broadcast_to(given, (n, *shape))

@@ -142,14 +142,14 @@ _NO_NUMBERS, _NO_KINDS = np.zeros(2), np.zeros(1, dtype=np.int64)
 
 
 def _aligned_zeros(count: int) -> Floats:
-    """Returns zeros that begin at a cache line: rows in lanes are not cut by one then."""
+    """Zeros that begin at a cache line: rows in lanes are not cut by one then."""
     whole = np.zeros(count + 8)
     first = -(whole.ctypes.data // 8) % 8
     return whole[first : first + count]
 
 
 def setting_of(system: System) -> Floats:
-    """Returns the fixed numbers of all bodies, as the loop takes them."""
+    """The fixed numbers of all bodies, as the loop takes them."""
     out = np.empty((len(system), SETTING))
     for i, (b, mass) in enumerate(zip(system.bodies, system.mass.tolist(), strict=True)):
         out[i] = [*b.moments, *(1.0 / b.moments), *Frame.of(b).axes, *b.principal_rotor, 1.0 / mass]
@@ -157,7 +157,7 @@ def setting_of(system: System) -> Floats:
 
 
 def inward(system: System, x: Floats, q: Floats, v: Floats, m: Floats) -> Floats:
-    """Returns a state as the loop takes it: one row, in principal axes."""
+    """A state as the loop takes it: one row, in principal axes."""
     q, m = np.array(q), np.array(m)
     if system.is_tilted:
         for i, b in enumerate(system.bodies):
@@ -168,12 +168,12 @@ def inward(system: System, x: Floats, q: Floats, v: Floats, m: Floats) -> Floats
 
 
 def at_start(system: System) -> Floats:
-    """Returns the state at the start as the loop takes it."""
+    """The state at the start as the loop takes it."""
     return inward(system, system.position, system.quaternion, system.velocity, system.momentum)
 
 
 def outward(system: System, rows: Floats) -> tuple[Floats, Floats, Floats, Floats]:
-    """Returns positions, attitudes, velocities and angular momenta of states in rows, in the user's axes."""
+    """Positions, attitudes, velocities and angular momenta of states in rows, in the user's axes."""
     n, count = len(system), len(rows)
     x, q, v, m = (
         np.array(rows[:, a * n : b * n]).reshape(count, n, b - a) for a, b in ((0, 3), (3, 7), (7, 10), (10, 13))
@@ -230,7 +230,7 @@ class SystemRun:
     # --- the run
 
     def loop(self) -> Callable[..., int]:
-        """Returns the compiled loop over steps: in lanes, if there is such a step and it can be compiled."""
+        """The compiled loop over steps: in lanes, if there is such a step and it can be compiled."""
         if self._loop is None:
             self._loop = self._compiled()
         return self._loop
@@ -251,7 +251,7 @@ class SystemRun:
         return self.guarded(self.steps.to_the_end, self.assembled)
 
     def guarded(self, run: Callable[[], Status], assembled: Callable[[Status], SystemSolution]) -> SystemSolution:
-        """Returns the solution of a run; whatever ends it before has what was computed as its `solution`."""
+        """The solution of a run; whatever ends it before has what was computed as its `solution`."""
         with keeping_run(self, assembled):
             status = run()
         if status != Status.OK:
@@ -303,12 +303,12 @@ class SystemRun:
         return self.steps.t_reached if self.stopped is None else self.stopped
 
     def assembled(self, status: Status) -> SystemSolution:
-        """Returns a solution of what there is."""
+        """A solution of what there is."""
         rows = int(self.count[AT.row])
         return self.solution_of(status, np.array(self.steps.times_of(rows)), self.steps.out[:rows])
 
     def solution_of(self, status: Status, t: Floats, rows: Floats) -> SystemSolution:
-        """Returns a solution with these rows, given as times and states."""
+        """A solution with these rows, given as times and states."""
         x, q, v, m = outward(self.system, rows)
         plan, (step, grid, step_error) = self.plan, self.steps.described
         return SystemSolution(
@@ -383,7 +383,7 @@ class EqualSteps:
         count[AT.rows], count[AT.steps] = len(self.out), self.count
 
     def times_of(self, rows: int) -> Floats:
-        """Returns the times of the first rows."""
+        """The times of the first rows."""
         plan = self.run.plan
         if plan.times is not None:
             return plan.times[:rows]
@@ -423,7 +423,7 @@ class EqualSteps:
         return run.advance(self.count)
 
     def _aside(self, offset: float) -> Floats | Status:
-        """Returns the state after a step aside, which changes nothing."""
+        """The state after a step aside, which changes nothing."""
         run, done = self.run, self.run.done
         with run.unchanged():
             run.count[AT.every], run.count[AT.steps] = 0, done + 1
@@ -467,7 +467,7 @@ class EqualSteps:
         return plan.t_end if i == self.count else plan.t_start + (plan.first + i) * plan.step
 
     def within(self, step: SystemStep, length: float) -> Floats:
-        """Returns the state after a part of a step, which changes nothing else that the run needs."""
+        """The state after a part of a step, which changes nothing else that the run needs."""
         run = self.run
         run.y[:] = step.before
         if run.made.evaluations is None:  # of collocation, whose last polynomial is not that of this step
@@ -545,7 +545,7 @@ class AdaptiveSteps:
         run.seconds, run.stopped = 0.0, None
 
     def times_of(self, rows: int) -> Floats:
-        """Returns the times of the first rows."""
+        """The times of the first rows."""
         return self.times[:rows]
 
     @property
@@ -579,14 +579,14 @@ class AdaptiveSteps:
             yield [SystemStep(t, state, new, np.array(run.y), done, inside=self._at_nodes(new - t))]
 
     def _at_nodes(self, h: float) -> tuple[tuple[float, Floats], ...]:
-        """Returns the nodes of the last step, and the states there."""
+        """The nodes of the last step, and the states there."""
         n, nodes = self.run.n, collocation.NODES
         rows = self.run.memory[collocation.HEAD : collocation.HEAD + nodes * collocation.ROWS * n].reshape(-1, nodes)
         order = np.r_[13 * n : 20 * n, 10 * n : 13 * n, 20 * n : 23 * n]  # positions, attitudes, velocities, momenta
         return tuple((c * h, np.array(y)) for c, y in zip(collocation.PLACES, rows[order].T, strict=True))
 
     def within(self, step: SystemStep, length: float) -> Floats:
-        """Returns the state after a part of the step that was made last, which changes nothing else."""
+        """The state after a part of the step that was made last, which changes nothing else."""
         run, memory, count = self.run, self.run.memory, self.run.count
         self.times, t, self.out, out = np.array([step.t + length]), self.times, np.empty((1, run.y.size)), self.out
         # The step is made again with an output time in it: the loop then makes a step aside, by the same polynomial.
@@ -629,7 +629,7 @@ class AdaptiveSteps:
 
 
 def nearest_sites(system: System, forces: Forces, x: Floats, q: Floats) -> tuple[int, int, float, str] | None:
-    """Returns the two bodies whose sites are nearest to each other under a pair potential, and their distance."""
+    """The two bodies whose sites are nearest to each other under a pair potential, and their distance."""
     best: tuple[int, int, float, str] | None = None
     for part in forces.parts:
         if isinstance(part, Pairs):

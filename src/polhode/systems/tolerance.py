@@ -85,13 +85,13 @@ FIRST: Refine | Enough | GiveUp = Refine(1.0, 0.0)
 
 
 def compared_rows(count: int) -> Any:
-    """Returns the rows at which two runs are compared."""
+    """The rows at which two runs are compared."""
     stride = max(1, count // COMPARED_ROWS)
     return np.arange(count - 1, -1, -stride)[::-1]
 
 
 def distance(a: SystemSolution, b: SystemSolution) -> float:
-    """Returns the largest difference of two motions, over the times that both have.
+    """The largest difference of two motions, over the times that both have.
 
     If both were ended by an event, their ends count, too. Differences of positions are over the largest distance from
     the centre, those of velocities over the largest speed, those of rates over the largest rate of the first motion or
@@ -112,7 +112,7 @@ def distance(a: SystemSolution, b: SystemSolution) -> float:
 
 
 def centre_of(system: System, forces: Forces) -> Floats:
-    """Returns the place from which distances are measured: that of a central body, or the centre of mass."""
+    """The place from which distances are measured: that of a central body, or the centre of mass."""
     if forces.keeps_angular_momentum and not forces.keeps_momentum:
         return np.array(forces.centre)
     return np.asarray((system.mass @ system.position) / system.mass.sum())
@@ -176,12 +176,12 @@ def keeping_best(best: SystemSolution | None) -> AbstractContextManager[None]:
 
 
 def first_aim(question: Question) -> float:
-    """Returns the error that the first run aims at."""
+    """The error that the first run aims at."""
     return max(FIRST_AIM * question.rtol / (1.0 + question.turn / RADIANS), LEAST_AIM)
 
 
 def begun_beside(system: System, turn: float) -> Floats:
-    """Returns a start that is off by some round-off: attitudes and momenta as those of companions of single bodies.
+    """A start that is off by some round-off: attitudes and momenta as those of companions of single bodies.
 
     Bodies are moved in directions that are neither equal nor even nor odd.
     """
@@ -207,7 +207,7 @@ class SystemSearch:
         )
 
     def answer(self) -> tuple[SystemSolution, Enough | GiveUp]:
-        """Returns the best run, and how the search ended.
+        """The best run, and how the search ended.
 
         Every other run starts a little off: of two runs in turn one does, and their distance shows what has become of
         round-off. The distance is most of the error of the first; what the second has of it, their steps say.
@@ -245,7 +245,7 @@ class SystemSearch:
 
 
 def share_of(distance: float, order: float) -> float:
-    """Returns the part of its distance to the companion that the error of a run is at most."""
+    """The part of its distance to the companion that the error of a run is at most."""
     ratio = float(COARSER**order)
     error = ratio / (1.0 - ratio)
     return max(min(1.0, SAFETY * error), LEAST_SAFETY * error, min(1.0, ROUND_OFF / max(distance, 1e-300)))
@@ -285,7 +285,7 @@ def searched(question: Question, method: Method, times: Floats) -> tuple[SystemS
 
 
 def accurate(question: Question, method: Method | None) -> SystemSolution:
-    """Returns the motion with an error of at most rtol, as estimated by another run."""
+    """The motion with an error of at most rtol, as estimated by another run."""
     plan, rtol = question.plan, question.rtol
     times = np.linspace(plan.t_start, plan.t_end, DEFAULT_ROWS) if plan.times is None else plan.times
     if method is None or method.bare_name == "G8":

@@ -165,7 +165,7 @@ DRAWN, LONG = 10.0, 1000.0
 """Ends of the runs, in s; the paper does not state them either. The verdicts use both, and half of the second."""
 JUMPS = ("restart", "before", "after")
 """How a step treats a torque that has two values at its end: each step uses the value of its own side (the run
-starts anew there), or both neighbours have that of the time before, or after."""
+restarts there), or both neighbours have that of the time before, or after."""
 
 
 @torque(parameters=(0.0, 0.0, 0.0))

@@ -11,7 +11,7 @@ from polhode.kernels.steps.compose import Increments
 from polhode.kernels.types import Depends, Inertia, Params, Pull, Start, State
 from polhode.methods import Keeps, Method
 from polhode.methods.compared.newmark import simo_wong
-from polhode.papers._maps import Carried, Steps
+from polhode.papers._maps import MethodState, Steps
 from polhode.papers._measure import pose
 from polhode.problem import Problem
 from polhode.solution import Solution
@@ -109,5 +109,5 @@ def there_and_back(steps: Steps, h: float, count: int, *, anew: bool) -> float:
     if anew:
         last = steps.begun(last.state)
     elif steps.method.name == "HSTAGM":
-        last = Carried(last.state, (*before.memory[:7], -h, before.memory[8]))
+        last = MethodState(last.state, (*before.memory[:7], -h, before.memory[8]))
     return distance(steps.after(last, -h, count).state, steps.start)
