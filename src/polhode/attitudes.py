@@ -204,11 +204,10 @@ class WithAttitudes:
 
     @cached_property
     def attitude(self) -> "Rotation":
-        """The rotations from body to space axes; of many bodies body after body."""
+        """The rotations from body to space axes."""
         from scipy.spatial.transform import Rotation
 
-        q = self.quaternion
-        return Rotation.from_quat(q if q.ndim < 3 else q.reshape(-1, 4), scalar_first=True)
+        return Rotation.from_quat(self.quaternion, scalar_first=True)
 
     def euler(self, sequence: str, *, degrees: bool = False) -> Floats:
         """The Euler angles of all attitudes, body to space: three along the last axis.

@@ -1,4 +1,4 @@
-"""Options that several commands have, and the bodies, torques and columns of tables that they write."""
+"""Options that several commands have: flags, bodies, torques and columns of tables."""
 
 from __future__ import annotations
 

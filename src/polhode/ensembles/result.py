@@ -56,6 +56,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
     from pandas import DataFrame
+    from scipy.spatial.transform import Rotation
     from xarray import Dataset
 
     from polhode.files.netcdf import Contents
@@ -214,6 +215,13 @@ class Ensemble(WithAttitudes, WithMomenta):
     def omega(self) -> Floats:
         """(bodies, times, 3): angular velocity in body axes, rad/s."""
         return self.start.bodies.rates(self.momentum, self.t)
+
+    @cached_property
+    def attitude(self) -> Rotation:
+        """All rotations from body to space axes, body after body: `len(ensemble) * t.size` of them."""
+        from scipy.spatial.transform import Rotation
+
+        return Rotation.from_quat(self.quaternion.reshape(-1, 4), scalar_first=True)
 
     # --- what follows from the states, as in a solution
 
