@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 import numpy as np
 
-from polhode.kernels.algebra.quat import to_space
 from polhode.plots.plot import (
     AXES,
     BLACK,
@@ -22,7 +21,7 @@ from polhode.plots.plot import (
     mark_events,
     stacked,
 )
-from polhode.support.arrays import Floats
+from polhode.support.arrays import Floats, to_space
 from polhode.support.thinning import FLOOR
 
 if TYPE_CHECKING:
