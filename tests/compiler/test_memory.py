@@ -47,7 +47,7 @@ def test_the_last_used_are_kept() -> None:
     assert (list(recent), dropped) == (["a", "c"], ["b"])
     assert recent.get("a") == 1
     assert recent.get("b") is None
-    assert recent.setdefault("d", 4) == 4
+    recent["d"] = 4
     assert (list(recent), dropped) == (["a", "d"], ["b", "c"])
 
 

@@ -13,7 +13,7 @@ from polhode.kernels.steps.extrapolation import (
     COMPANION,
     NEVER,
     RUN,
-    Extrapolated,
+    ExtrapolationScheme,
     Layout,
     factor_of,
     tables,
@@ -81,7 +81,7 @@ def test_all_sequences_of_a_lane_fit_into_a_step() -> None:
 
 def test_order() -> None:
     """One step of a free body beside its exact motion: the error of a step is of one order more."""
-    bound = Extrapolated().bind(lambda *_: (0.0, 0.0, 0.0), Depends.NOTHING)
+    bound = ExtrapolationScheme().bind(lambda *_: (0.0, 0.0, 0.0), Depends.NOTHING)
     rotor = as_kernels_see(BODY, gyrostat=False)
     start = ph.FreeMotion(BODY, START["omega"], START["attitude"])
     q, m = (tuple(x[0].tolist()) for x in (start.at([0.0]).quaternion, start.at([0.0]).momentum))

@@ -21,7 +21,7 @@ from polhode.problem import Problem, may_be_quick
 from polhode.run.binding import triple
 from polhode.run.grid import MANY_BREAKPOINTS, between_stops
 from polhode.run.stiffness import fastest_change, fastest_decay, is_dry, is_stiff
-from polhode.run.trial import may_be_dear, seconds_a_call, size_at_start, size_or_zero
+from polhode.run.trial import may_be_expensive, seconds_a_call, size_at_start, size_or_zero
 from polhode.support import checks
 from polhode.support.arrays import Floats, lengths
 from polhode.support.checks import FEW_NUMBERS
@@ -41,11 +41,11 @@ FALL_RADIANS = 4.0
 which the torque works."""
 FLOW_SECONDS = 85e-9
 """The time of an exact flow of an asymmetric body, with its kick."""
-DEAR_FLOWS = 4.0
-"""A torque whose evaluation takes longer than this number of flows is dear."""
-LOOKS_AROUND = 16
+EXPENSIVE_FLOWS = 4.0
+"""A torque whose evaluation takes longer than this number of flows is expensive."""
+SAMPLES_AROUND = 16
 """Attitudes on the way round an axis at which a torque is evaluated, to see how fast it changes."""
-LOOKS, FEW_LOOKS = 32, 8
+SAMPLES, FEW_SAMPLES = 32, 8
 """Attitudes at which a torque that changes in time is evaluated, and one that does not."""
 TIMES = 128
 """Times at which a torque that changes in time is evaluated at one attitude: a pulse that is shorter than this part of
@@ -149,7 +149,7 @@ class Character(Sizes):
 
 
 class TorqueTrial:
-    """A torque at the start of a problem, looked at once for all who ask: its numbers, its content, what a call takes.
+    """A torque at the start of a problem, sampled once for all who ask: its numbers, its content, what a call takes.
 
     Only what is asked for is found.
     """
@@ -252,11 +252,11 @@ def carries_change(torque: Torque) -> bool:
 
 
 def evaluation_cost(problem: Problem, trial: TorqueTrial | None = None) -> float:
-    """What an evaluation of the torque costs, in exact flows, to the next power of two; 0: it is not dear."""
-    if trial is not None and not may_be_dear(problem.torque, trial.seconds):
+    """What an evaluation of the torque costs, in exact flows, to the next power of two; 0: it is not expensive."""
+    if trial is not None and not may_be_expensive(problem.torque, trial.seconds):
         return 0.0
     cost = seconds_a_call(problem) / FLOW_SECONDS
-    return 2.0 ** round(math.log2(cost)) if cost > DEAR_FLOWS else 0.0
+    return 2.0 ** round(math.log2(cost)) if cost > EXPENSIVE_FLOWS else 0.0
 
 
 def _of_gyrostat(problem: Problem, start: Vec3, trial: TorqueTrial) -> Character:
@@ -399,22 +399,22 @@ def harmonic(problem: Problem, trial: TorqueTrial | None = None) -> float:
     if (content := trial.content) is None:
         return 1.0
     t = problem.t_start if torque.depends & Depends.TIME else 0.0
-    return _harmony(kernel, content, t, trial.parameters)
+    return _harmonic(kernel, content, t, trial.parameters)
 
 
 @lru_cache(maxsize=128)
-def _harmony(kernel: UserTorque, content: str | None, t: float, p: tuple[float, ...]) -> float:
+def _harmonic(kernel: UserTorque, content: str | None, t: float, p: tuple[float, ...]) -> float:
     values, (start, about) = np.array(p), attitudes(2)
     axis = np.array(about[1:]) / math.hypot(*about[1:])
     rows = []
-    for k in range(LOOKS_AROUND):
-        half = math.pi * k / LOOKS_AROUND
+    for k in range(SAMPLES_AROUND):
+        half = math.pi * k / SAMPLES_AROUND
         x, y, z = (math.sin(half) * axis).tolist()
         with faults_ignored():
             n = kernel(t, multiply(start, (math.cos(half), x, y, z)), (0.0, 0.0, 0.0), values)
             rows.append((float(n[0]), float(n[1]), float(n[2])))
     around = np.array(rows)
-    if around.shape != (LOOKS_AROUND, 3) or not np.isfinite(around).all():
+    if around.shape != (SAMPLES_AROUND, 3) or not np.isfinite(around).all():
         return 1.0
     amplitudes = lengths(np.abs(np.fft.rfft(around, axis=0)))
     counts = amplitudes > 1e-12 * amplitudes.max()  # the others are round-off
@@ -444,8 +444,8 @@ def _ignores_spin(
     kernel: UserTorque, content: str | None, t: float, span: float, w: Vec3, p: tuple[float, ...], about: Vec3
 ) -> bool:  # fmt: skip
     values, seen = np.array(p), False
-    for k, q in enumerate(attitudes(FEW_LOOKS), 1):
-        half, part = math.pi * k / (FEW_LOOKS + 1), t + span * k / FEW_LOOKS
+    for k, q in enumerate(attitudes(FEW_SAMPLES), 1):
+        half, part = math.pi * k / (FEW_SAMPLES + 1), t + span * k / FEW_SAMPLES
         x, y, z = (math.sin(half) * a for a in about)
         turn = (math.cos(half), x, y, z)
         try:
@@ -478,15 +478,15 @@ def _largest_torque(problem: Problem, kinetic: float, trial: TorqueTrial) -> tup
     of_attitude = torque.depends is Depends.POSITION and not problem.breakpoints
     content = (trial.content, named(potential) if potential else "none") if of_attitude else (None,)
     if of_attitude and all(content):
-        looks = _sizes_and_potentials(kernel, potential, content, trial.parameters)
+        samples = _sizes_and_potentials(kernel, potential, content, trial.parameters)
         most = kinetic + _potential_or_nan(potential, start, p)
-        reached = [size for size, energy in looks if not energy > most]
+        reached = [size for size, energy in samples if not energy > most]
         if potential is None:
             return *_evened(problem, here, reached, kinetic), 1.0
         # even near a rest the torque shows how fast the body swings
-        return max(here, *(reached or [min(looks)[0]])), False, 1.0
+        return max(here, *(reached or [min(samples)[0]])), False, 1.0
     timed = bool(torque.depends & Depends.TIME or problem.breakpoints)
-    count, narrow = LOOKS if timed else FEW_LOOKS, 1.0
+    count, narrow = SAMPLES if timed else FEW_SAMPLES, 1.0
     if torque.depends & Depends.RATE or trial.content is None:
         sizes = _sizes(kernel, problem.t_start, problem.span, count, w, p)
     else:  # the same for all starts
@@ -569,7 +569,7 @@ def _sizes_and_potentials(
     values, at_rest = np.array(p), (0.0, 0.0, 0.0)
     return [
         (size_or_zero(kernel, 0.0, q, at_rest, values), _potential_or_nan(potential, q, values))
-        for q in attitudes(FEW_LOOKS)
+        for q in attitudes(FEW_SAMPLES)
     ]
 
 

@@ -336,22 +336,22 @@ def free_candidate(turn: float, outputs: int | None) -> Candidate:
 
 def _cheapest(c: Character, rtol: float, outputs: int | None, *, many: bool) -> str:
     """The name of the cheapest method; near the borders costs are equal, and it matters little which."""
-    dear = c.evaluation_cost > 0.0
-    if c.depends & Depends.RATE and c.comoving is None and not dear:  # there is no choice
+    expensive = c.evaluation_cost > 0.0
+    if c.depends & Depends.RATE and c.comoving is None and not expensive:  # there is no choice
         return COLLOCATION
     costs = {COLLOCATION: _collocation_cost(COLLOCATION, c, rtol)}
-    if dear:
+    if expensive:
         costs |= {name: _multistep_cost(name, c, rtol) for name in MULTISTEP}
     if c.comoving is not None and c.comoving[1] < STRONG_COMOVING_RATIO:
         costs[COMOVING] = _collocation_cost(COMOVING, c, rtol)
-    if not c.depends & Depends.RATE and (c.torque_ratio + c.rotor_ratio < STRONG_RATIO or dear):
-        for name in SPLITTINGS[many or dear]:
+    if not c.depends & Depends.RATE and (c.torque_ratio + c.rotor_ratio < STRONG_RATIO or expensive):
+        for name in SPLITTINGS[many or expensive]:
             costs[name] = _splitting_cost(name, c, rtol, many=many)
         # A corrector looks beyond the ends of the span, where a torque of the time may have no value.
         if outputs is not None and not c.depends & Depends.TIME:
             for name in (CORRECTED,) if c.gyrostat else (CORRECTED, MODIFIED):
                 costs[name] = _splitting_cost(name, c, rtol, outputs, many=many)
-                if costs[name] == math.inf and not c.gyrostat:  # by its round-off: else the dearer form would not win
+                if costs[name] == math.inf and not c.gyrostat:  # by its round-off: else the slower form would not win
                     polished = find_method(name).replace(compensated=True).name
                     costs[polished] = _splitting_cost(polished, c, rtol, outputs)
     return min(costs, key=lambda name: costs[name])

@@ -13,10 +13,7 @@ def available_cores() -> int:
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
-Run = Integration
-
-
-def both(first: Run, second: Run) -> tuple[Solution, Solution | BaseException]:
+def both(first: Integration, second: Integration) -> tuple[Solution, Solution | BaseException]:
     """Attempts two runs at the same time; what the second raises takes the place of its solution.
 
     A thread is made for each call: one that waits for more would be missing after a fork. It is a bare one, because

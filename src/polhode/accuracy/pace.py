@@ -10,11 +10,11 @@ MOST_ADAPTIVE_STEPS = 1e8
 FAIR_TURN_RADIANS = 0.03
 """Steps that turn the body by this are not short: they are many because it turns fast."""
 MOST_GROWING_STEPS = 2e9
-"""The same if steps go on to become shorter as they did: seen at one look after the other."""
+"""The same if steps go on to become shorter as they did: seen at one check after the other."""
 MOST_DRY_STEPS = 2e6
 """The same under dry friction, which holds the body at rest by steps to and fro: shorter ones hold it no better."""
-LOOKS_IN_VAIN = 3
-"""The number of these looks."""
+CHECKS_IN_VAIN = 3
+"""The number of these checks."""
 DRY = (
     "a torque that does not fall to zero as fast as the rate (dry friction) holds the body at rest by ever shorter "
     "steps; end the run there by a terminal event, or let the torque fall to zero within a small rate, as "
@@ -81,5 +81,5 @@ class Pace:
         growing = done + each * math.expm1(min(growth * rest, 600.0)) / growth if growth * rest > 1e-6 else steady
         self.in_vain = self.in_vain + 1 if growing > MOST_GROWING_STEPS else 0
         self.done, self.share, self.each = done, share, each
-        if steady > self.most or self.in_vain == LOOKS_IN_VAIN:
+        if steady > self.most or self.in_vain == CHECKS_IN_VAIN:
             raise Endless(max(steady, growing))

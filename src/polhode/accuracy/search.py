@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from polhode.accuracy.character import Character, TorqueTrial, character
 from polhode.accuracy.choice import ANY_TORQUE, MOST_STEPS, STIFF, Candidate, candidate, choose
-from polhode.accuracy.companion import Run, available_cores, both
+from polhode.accuracy.companion import available_cores, both
 from polhode.accuracy.estimate import (
     ALIKE,
     MANY_ROWS,
@@ -304,7 +304,7 @@ class OneBody:
         self.floor = float(least_error(self.problem, rate, self.unequal))
         self.round_off = float(least_error(self.problem, rate))
 
-    def _begin(self, problem: Problem, plan: Plan, nudged: PerturbedStart | None = None) -> Run:
+    def _begin(self, problem: Problem, plan: Plan, nudged: PerturbedStart | None = None) -> Integration:
         """A run that can begin, or the companion of one."""
         if self.may_be_short and not plan.method.variable_steps:
             plan = plan.replace(torque_size=self.trial.size)
@@ -332,7 +332,7 @@ class OneBody:
         other.warns_of_short_steps = nudged is None and not self.warned_of_short_steps
         return other
 
-    def _companion(self, candidate: Candidate, plan: Plan, times: Floats, *, second: bool = False) -> Run:
+    def _companion(self, candidate: Candidate, plan: Plan, times: Floats, *, second: bool = False) -> Integration:
         body, inherited = self.problem.body, self.inherited.error / candidate.factors.truncation
         others = nudged(
             self.problem.quaternion_start, self.problem.momentum_start, body.moments, body.axes, inherited,
@@ -351,7 +351,7 @@ class OneBody:
         rows = np.arange(stride, run.t.size, stride)
         return rows if rows.size and rows[-1] == run.t.size - 1 else np.append(rows, run.t.size - 1)
 
-    def _both(self, main: Run, companion: Run) -> tuple[Solution, Solution]:
+    def _both(self, main: Integration, companion: Integration) -> tuple[Solution, Solution]:
         try:
             run, other = both(main, companion)
         finally:
@@ -362,13 +362,13 @@ class OneBody:
             raise other
         return run, other
 
-    def _made(self, run: Run) -> Solution:
+    def _made(self, run: Integration) -> Solution:
         try:
             return run.attempt()
         finally:
             self._count(run)
 
-    def _count(self, run: Run) -> None:
+    def _count(self, run: Integration) -> None:
         self.warned_of_short_steps |= run.short > 0.0
         self.spent += Stats(0, run.nfev, run.seconds)
 

@@ -28,7 +28,7 @@ from polhode.compiler import (
     program,
 )
 from polhode.kernels.judge import LEAST_UNCOMPENSATED_RTOL, ROUND_NUMBERS
-from polhode.kernels.one_call import AT, LANES, LOOKS, POWERS, SAVED, TABLES, Rules, answerer
+from polhode.kernels.one_call import AT, LANES, POWERS, SAMPLES, SAVED, TABLES, Rules, answerer
 from polhode.kernels.states import STATE
 from polhode.kernels.status import OK, Status
 from polhode.kernels.steps.despun import WORTH, slowed
@@ -36,7 +36,7 @@ from polhode.kernels.types import Depends
 from polhode.methods import Method
 from polhode.methods import find as find_method
 from polhode.problem import NO_STATE, Plan, Problem, StartNumbers, Stats, frozen, start_numbers
-from polhode.run.binding import ById, OnCompile, Uncompared, torque_in_principal_axes
+from polhode.run.binding import ById, OnCompile, OutsideKey, torque_in_principal_axes
 from polhode.run.grid import one_segment
 from polhode.run.integration import as_kernels_see, setting_of
 from polhode.run.stiffness import DIFFERENCE, STIFF_RADIANS
@@ -72,7 +72,7 @@ RULES = Rules(
 def _tables() -> Floats:
     """The attitudes at which torques are looked at, and other numbers that never change."""
     found = np.empty(TABLES)
-    found[:POWERS] = np.array(attitudes(LOOKS)).reshape(-1, LANES, 4).transpose(0, 2, 1).reshape(-1)
+    found[:POWERS] = np.array(attitudes(SAMPLES)).reshape(-1, LANES, 4).transpose(0, 2, 1).reshape(-1)
     found[POWERS:] = ROUND_NUMBERS
     return found
 
@@ -87,11 +87,11 @@ def _program(problem: Problem, name: str, despun: bool, on_compile: OnCompile) -
     """The program for a torque; None if there is none, or if evaluations are what costs."""
     torque = problem.torque
     deciding = (ById(torque.torque_kernel), name, not problem.body.aligned)
-    return _kept_program(deciding, despun, Uncompared((problem, on_compile)))
+    return _kept_program(deciding, despun, OutsideKey((problem, on_compile)))
 
 
 @lru_cache(maxsize=KEPT)
-def _kept_program(deciding: object, despun: bool, beside: Uncompared) -> Program | None:
+def _kept_program(deciding: object, despun: bool, beside: OutsideKey) -> Program | None:
     problem, on_compile = beside.value
     torque = problem.torque
     if isinstance(torque, CustomTorque | SumTorque):  # models are quick
@@ -219,7 +219,7 @@ class ShortRuns:
         head = [*kind.head, *NO_START, *given, *[0.0] * (AT.values - AT.error), *values, *times]
         rows, listed = len(times), AT.values + len(values)
         room = rows or MOST_ROWS_AT_STEPS
-        size = 8 * (listed + room + (STATE + 2 * SAVED) * room + LOOKS)
+        size = 8 * (listed + room + (STATE + 2 * SAVED) * room + SAMPLES)
         counts = (len(values), rows, room, kind.timed)
         return Ready(name, kind, np.array(head).tobytes(), size, listed, counts)
 

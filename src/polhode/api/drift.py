@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from polhode.accuracy.policy import checked_tolerance
-from polhode.averages.course import Begun, DriftImpossible, Question, checked_start, first_mean, start_of
+from polhode.averages.course import DriftImpossible, DriftProgress, Question, checked_start, first_mean, start_of
 from polhode.averages.many import drifts
 from polhode.averages.result import KEPT, Drift, drift_along
 from polhode.body import Body
@@ -133,7 +133,7 @@ def _drift(
     seen = checked_start(asked, rates, problem.t_start, z, problem.span)
     start = FreeMotion(body, w, problem.quaternion_start, t0=problem.t_start)
     window = first_mean(asked, rates, start, seen)
-    begun = Begun(start_of(rates, problem.t_start, window))
+    begun = DriftProgress(start_of(rates, problem.t_start, window))
     found = drift_along(asked, rates, window, begun, problem.times)
     if beyond == "both" and found.events and found.events[-1].kind == "separatrix":
         with keeping(SimulationInterrupted, lambda _: found, KEPT):

@@ -112,7 +112,7 @@ class Course(NamedTuple):
     """Whether the stretches have corrected it to second order."""
 
 
-class Begun:
+class DriftProgress:
     """A mean motion that is being followed, as far as it is known."""
 
     def __init__(self, path: Path, stretches: Sequence[Stretch] = ()) -> None:
@@ -174,7 +174,7 @@ def start_of(rates: MeanRates, t0: float, window: Window, correction: Correction
     return Path.at_rest(t0, mean_path(rates, correction, window, (t0, t0 + 2.0 * window.half))(np.array([t0]))[0])
 
 
-def followed(asked: Question, rates: MeanRates, window: Window, begun: Begun) -> Course:
+def followed(asked: Question, rates: MeanRates, window: Window, begun: DriftProgress) -> Course:
     """The mean motion to the end, with an error that stretches in full state."""
     first = watched_path(rates, None, begun.steps, asked.t_end, asked.rtol)
     t0 = float(first.t[0])

@@ -13,7 +13,7 @@ import numpy as np
 
 from polhode.accuracy.policy import ToleranceNotReached
 from polhode.api.simulate import simulate
-from polhode.averages.course import Begun, Course, DriftImpossible, Question, followed
+from polhode.averages.course import Course, DriftImpossible, DriftProgress, Question, followed
 from polhode.averages.evolution import ALIGNED, DriftEvent, Path
 from polhode.averages.rates import MeanRates, slant
 from polhode.averages.separatrix import Fate, fates
@@ -53,7 +53,7 @@ _NAMES = {
 }
 
 
-class Left(NamedTuple):
+class RemainingDrift(NamedTuple):
     """What an interruption has left to be done: to state the error of the path from a time on, and to go on."""
 
     t0: float
@@ -102,7 +102,7 @@ class Drift:
     """Evaluations of the mean rates."""
     branches: tuple[Branch, ...] = field(default=())
     """The ways on from the separatrix, the likeliest first, if they were asked for with `beyond="both"`."""
-    left: Left | None = None
+    left: RemainingDrift | None = None
     """What an interruption has left for `resume`; the error is infinite until enough stretches have stated it."""
 
     # --- mean values
@@ -200,7 +200,7 @@ class Drift:
         beyond = (end - self.t_last) * math.copysign(1.0, self.asked.t_end - self.asked.t_start)
         if beyond < 0.0 or (beyond == 0.0 and self.left is None):
             raise ValueError(f"t_end must lie beyond the last time {self.t_last:g}, not at {end:g}")
-        t0, window, stated = self.left or Left(self.t_last, Window(self.t_last, self.path.z[-1]), self.error)
+        t0, window, stated = self.left or RemainingDrift(self.t_last, Window(self.t_last, self.path.z[-1]), self.error)
         before, begun = self.path.cut(t0)
         done = [s for s in self.stretches if (s.middle - t0) * (end - t0) <= 0.0]
         late = self.stretches[len(done) :]
@@ -218,7 +218,7 @@ class Drift:
             )  # fmt: skip
 
         with keeping(SimulationInterrupted, lambda raised: whole(raised.solution)):  # type: ignore[attr-defined]
-            so_far = Begun(begun, late if end == self.asked.t_end else ())
+            so_far = DriftProgress(begun, late if end == self.asked.t_end else ())
             return whole(drift_along(asked, rates, window, so_far, t_eval))
 
     def continued(self) -> tuple[Branch, ...]:
@@ -233,7 +233,7 @@ class Drift:
             # Averages hold some periods behind the separatrix, which the drift is set ahead by.
             distance = 12.0 * rates.survey(t, fate.z).strength * (1.0 if fate.mode == "short-axis" else -1.0)
             z = np.append(fate.z[:3], fate.z[:3] @ fate.z[:3] / (2.0 * rates.moments[1] * (1.0 + distance)))
-            way = drift_along(asked, _started(asked, fate.side, t, z), Window(t, z), Begun(Path.at_rest(t, z)))
+            way = drift_along(asked, _started(asked, fate.side, t, z), Window(t, z), DriftProgress(Path.at_rest(t, z)))
             made.append(Branch(fate.probability, way))
         return tuple(made)
 
@@ -387,7 +387,7 @@ def drift_of(path: Any, contents: netcdf.Contents, torque: Torque | None = None)
         left = None
         if "left" in a:
             t0, centre, half, stated, *mean = checks.array("left", a["left"], (8,)).tolist()
-            left = Left(t0, Window(centre, np.array(mean), half), stated)
+            left = RemainingDrift(t0, Window(centre, np.array(mean), half), stated)
         return Drift(
             asked, float(a["side"]), whole, checks.row("time", data["time"]), float(a["error"]), stretches,
             bool(a["corrected"]), int(a["evaluations"]), left=left,
@@ -404,11 +404,11 @@ def _started(asked: Question, side: float, t0: float, z: Floats) -> MeanRates:
     return rates
 
 
-def drift_along(asked: Question, rates: MeanRates, window: Window, begun: Begun, t_eval: Any = None) -> Drift:
+def drift_along(asked: Question, rates: MeanRates, window: Window, begun: DriftProgress, t_eval: Any = None) -> Drift:
     """The drift from where it has begun; warns where its error is above the tolerance."""
     t0 = float(begun.steps.before.t[0])
 
-    def made(course: Course, left: Left | None) -> Drift:
+    def made(course: Course, left: RemainingDrift | None) -> Drift:
         t = course.path.t
         if t_eval is not None:
             rows = checks.floats("t_eval", t_eval, "be times")
@@ -418,7 +418,7 @@ def drift_along(asked: Question, rates: MeanRates, window: Window, begun: Begun,
             rates.evaluations, left=left,
         )  # fmt: skip
 
-    with keeping(SimulationInterrupted, lambda _: made(begun.course(), Left(t0, window, 0.0)), KEPT):
+    with keeping(SimulationInterrupted, lambda _: made(begun.course(), RemainingDrift(t0, window, 0.0)), KEPT):
         course = followed(asked, rates, window, begun)
     if course.error > asked.rtol:
         warnings.warn(

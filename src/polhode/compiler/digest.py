@@ -45,17 +45,10 @@ class Recursion(TypeError):
 
 
 class Unset:
-    """The content of a closure's cell that has not been given a value yet."""
+    """The value of a name, or the content of a closure's cell, that has none."""
 
 
 UNSET = Unset()
-
-
-class Absent:
-    """The value of a name that stands for nothing."""
-
-
-ABSENT = Absent()
 KEPT_FUNCTIONS = 64
 """The number of functions of which it is known what they read: each keeps what it reads alive."""
 
@@ -174,7 +167,7 @@ def named(f: Any) -> str | None:
     return None if volatile else name
 
 
-class Read:
+class ReadNames:
     """What users' functions have read in a walk; this package's own functions stay as they are."""
 
     def __init__(self) -> None:
@@ -190,9 +183,9 @@ class Read:
 
     def looked_up(self, namespace: dict[str, Any], name: str) -> bool:
         """Notes the value of a name; returns whether it has one."""
-        value = namespace.get(name, ABSENT)
+        value = namespace.get(name, UNSET)
         self.names.append((namespace, name, value))
-        return value is not ABSENT
+        return value is not UNSET
 
     def function(self, f: types.FunctionType) -> None:
         """Notes what a user's function reads."""
@@ -220,7 +213,7 @@ class Read:
             if f.__code__ is not code or f.__defaults__ is not defaults or f.__kwdefaults__:
                 return False
         for namespace, name, value in self.names:
-            if namespace.get(name, ABSENT) is not value:
+            if namespace.get(name, UNSET) is not value:
                 return False
         try:
             for cell, value in self.cells:
@@ -232,7 +225,7 @@ class Read:
 
 
 @lru_cache(maxsize=KEPT_FUNCTIONS)
-def _read_by(f: Any) -> list[Read]:
+def _read_by(f: Any) -> list[ReadNames]:
     """What f had read when it was named last, if that can be compared; at first there is nothing."""
     return []
 
@@ -327,7 +320,7 @@ class DigestWalk:
         self.reading = ""
         self.volatile: str | None = None
         self.unnamed: list[Any] = []
-        self.read = Read()
+        self.read = ReadNames()
         self.is_users = False
         """Whether the function that is being described is a user's."""
 

@@ -34,7 +34,7 @@ from polhode.compiler.errors import INTERPRETED, Complaint, explained, message_o
 from polhode.compiler.recently_used import Recent
 from polhode.compiler.separate import NOT_APART, form_named, in_form
 from polhode.compiler.stack_room import with_room
-from polhode.compiler.translate import FromNumba, Translated, Unsupported, translated
+from polhode.compiler.translate import FromNumba, ProgramText, Unsupported, translated
 from polhode.kernels.status import EXCEPTION
 from polhode.support.interrupts import hold_over_forks, imported, is_from_handler, undivided, uninterrupted
 
@@ -208,7 +208,7 @@ def _found(f: Any, signature: str, compiled: Callable[[Callable[..., Any]], Any]
     """
     with _lock:
         try:
-            asked = _Asked.of(f, signature)
+            asked = _ProgramRequest.of(f, signature)
         except Recursion as why:
             raise CompilationFailed(str(why)) from None
         found: Program | Complaint | None = _programs.get(asked.key)
@@ -254,7 +254,7 @@ def repaid_program(f: Any, signature: str, *, is_large: bool, what: str) -> Prog
     return _looked_for[key]
 
 
-class _Asked(NamedTuple):
+class _ProgramRequest(NamedTuple):
     """A program that is asked for."""
 
     f: Any
@@ -345,7 +345,7 @@ def _path_of(key: tuple[str, str]) -> Path | None:
     return directory and directory / f"{file}.code"
 
 
-def _make(asked: _Asked, tentative: bool) -> tuple[Program | Complaint, str | None]:
+def _make(asked: _ProgramRequest, tentative: bool) -> tuple[Program | Complaint, str | None]:
     """Has a program compiled, and keeps what comes of it; returns it, and why it is good for this process only."""
     with _compiling:
         with _lock:
@@ -359,7 +359,7 @@ def _make(asked: _Asked, tentative: bool) -> tuple[Program | Complaint, str | No
         return asked.remember(code.complaint or _load(code, asked.f, asked.signature)), volatile
 
 
-def _make_loop(asked: _Asked, tentative: bool) -> _Code:
+def _make_loop(asked: _ProgramRequest, tentative: bool) -> _Code:
     """Has a program compiled without what is compiled apart, and keeps what comes of it."""
     with _compiling:
         found: _Code | None = _loops.get(asked.loop_key)
@@ -448,13 +448,7 @@ def _described() -> str:
 @cache
 def floats_in_register() -> int:
     """How many floats the vector registers of this processor hold, as compiled programs use them."""
-    return undivided(_register_floats)
-
-
-def _register_floats() -> int:
-    llvm = _llvm.binding
-
-    return 8 if llvm.get_host_cpu_features().get("avx512f") else 4
+    return undivided(lambda: 8 if _llvm.binding.get_host_cpu_features().get("avx512f") else 4)
 
 
 Keep = Literal["on disk", "in memory", "nowhere"]
@@ -498,7 +492,7 @@ _FREES = "NRT_MemInfo_call_dtor"
 """Numba's function that frees an array that a program has made."""
 
 
-def _assembled(found: Translated) -> tuple[bytes, tuple[str, ...], tuple[str, ...]]:
+def _assembled(found: ProgramText) -> tuple[bytes, tuple[str, ...], tuple[str, ...]]:
     """A program as machine code for this processor, the outside symbols and the addresses that it calls.
 
     Numba keeps a function out of its C form. One that is called at every step is to be in one with it.

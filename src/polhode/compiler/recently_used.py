@@ -33,9 +33,3 @@ class Recent(OrderedDict[K, V]):
         if key not in self:
             return default
         return self[key]
-
-    def setdefault(self, key: K, default: Any = None) -> Any:
-        """The value, which counts as a use; it is set first if it is missing."""
-        if key not in self:
-            self[key] = default
-        return self[key]

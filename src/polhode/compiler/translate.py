@@ -324,7 +324,7 @@ class _Frame:
         self.exit = ""
 
 
-class Translated(NamedTuple):
+class ProgramText(NamedTuple):
     """A program as LLVM's text."""
 
     symbol: str
@@ -333,7 +333,7 @@ class Translated(NamedTuple):
     """The functions in it that Numba has compiled (`numba_door.py`)."""
 
 
-def translated(f: types.FunctionType, signature: str, *, divided: bool) -> Translated:
+def translated(f: types.FunctionType, signature: str, *, divided: bool) -> ProgramText:
     """Returns f as text. If it is divided, it calls users' torques by addresses."""
     walk = DigestWalk(divided=divided)
     name = walk.function(f)
@@ -1396,7 +1396,7 @@ class _Translator:
         body = [line for item in self.lines for line in ([item] if isinstance(item, str) else item)]
         return "\n".join([f"{head} {{", "entry:", *self.rooms, "br label %begin", "begin:", *body, "}"])
 
-    def program(self, f: types.FunctionType, symbol: str, signature: str) -> Translated:
+    def program(self, f: types.FunctionType, symbol: str, signature: str) -> ProgramText:
         """A program, or a function that is compiled apart from one."""
         leaf, lanes = hasattr(f, "__leaf__"), lanes_in(signature)
         kinds = [_TYPES["f", lanes] if k.isupper() else {"d": "double", "i": "i64"}.get(k, "ptr") for k in signature]
@@ -1422,7 +1422,7 @@ class _Translator:
             self.lines += ["raised:", f"ret i64 {EXCEPTION}"]
         text = self.function_text(f"define {result} @{symbol}({head}) nounwind{'' if leaf else ' alignstack(64)'}")
         whole = "\n".join([*self.declared.values(), *self.functions, text, ""])
-        return Translated(symbol, whole, tuple(self.known_doors.values()))
+        return ProgramText(symbol, whole, tuple(self.known_doors.values()))
 
 
 _ARITHMETIC = {ast.Add: "add", ast.Sub: "sub", ast.Mult: "mul", ast.Div: "div"}
@@ -1749,8 +1749,8 @@ def _is_between(t: _Translator, now: Any, start: Any, end: Any) -> Any:
 
 def _at_each_time(t: _Translator, f: Any, x: Any, now: Any, n: Any) -> Any:
     if type(now) is not Num or not now.lanes:
-        return t.called(f, (x, now))
-    each = [t.called(f, (x, t.lane(now, i))) for i in range(now.lanes)]
+        return t.called(f, (x, now, n))
+    each = [t.called(f, (x, t.lane(now, i), n)) for i in range(now.lanes)]
     return tuple(t.packed([t.as_kind(found[k], "f") for found in each]) for k in range(n))
 
 

@@ -370,7 +370,7 @@ class _Crossed(Exception):
         self.t = t
 
 
-class Watchable(Protocol):
+class WatchedEvent(Protocol):
     """What a watch asks of an event; an evaluator knows its function."""
 
     @property
@@ -390,7 +390,7 @@ class Watch:
     """The events of a motion: those seen so far, and the last looks at each function."""
 
     def __init__(
-        self, events: Sequence[Watchable], evaluators: Sequence[Evaluator], body: Any, start: EventRow, sign: float,
+        self, events: Sequence[WatchedEvent], evaluators: Sequence[Evaluator], body: Any, start: EventRow, sign: float,
         earlier: Earlier | None = None,
     ) -> None:  # fmt: skip
         """Looks at the start."""

@@ -78,7 +78,7 @@ TSITOURAS_PAPAKOSTAS_86 = Pair(TSITOURAS_PAPAKOSTAS, TSITOURAS_PAPAKOSTAS_SIXTH,
 VERNER_98 = Pair(VERNER, VERNER_EIGHTH, 8, 0.79)
 
 
-class Listed(NamedTuple):
+class PairWeights(NamedTuple):
     """A pair as a list of its weights, row after row: those of the stages, of the step, of its error."""
 
     first: Any
@@ -92,7 +92,7 @@ class Listed(NamedTuple):
     """The stage that tells most in the error."""
 
 
-def listed_of(pair: Pair) -> Listed:
+def weights_of(pair: Pair) -> PairWeights:
     """Lists the weights of a pair that are not zero."""
     stages, step = pair.tableau
     error = [b - c for b, c in zip(step, pair.lower, strict=True)]
@@ -102,7 +102,7 @@ def listed_of(pair: Pair) -> Listed:
         weight += [float(w) for w in row if w != 0]
         first.append(len(place))
     times, sizes = [float(sum(row)) for row in stages], [abs(float(w)) for w in error]
-    return Listed(np.array(first), np.array(place), np.array(weight), np.array(times), sizes.index(max(sizes)))
+    return PairWeights(np.array(first), np.array(place), np.array(weight), np.array(times), sizes.index(max(sizes)))
 
 
 @lru_cache(maxsize=128)
@@ -111,7 +111,7 @@ def attempt_of(pair: Pair, seen_from: View) -> Callable[..., tuple[State, Any, A
 
     `k` has room for the slopes. The error is that of attitude, in radians, and rate, relative to the greatest so far.
     """
-    first, place, weight, time, checked = listed_of(pair)
+    first, place, weight, time, checked = weights_of(pair)
     stages, begun, slope, ended = len(time), seen_from.begun, seen_from.slope, seen_from.ended
 
     def mixed(k: Any, row: int, zero: Any) -> State:
@@ -165,7 +165,7 @@ def judged_by(pair: Pair) -> Callable[..., Any]:
     return judged
 
 
-class Embedded(NamedTuple):
+class EmbeddedScheme(NamedTuple):
     """The scheme of a pair. Its steps are as long as the tolerance, `Params.tuning`, allows, but at most h."""
 
     pair: Pair
@@ -223,7 +223,8 @@ def _again(body: Inertia, p: Params, t: float, s: State, memory: Any) -> tuple[f
 
 
 def packed_steps(
-    scheme: Embedded, pull: Pull, load_values: Callable[[Any, int], Any], lanes: int, *, gyrostat: bool, changing: int
+    scheme: EmbeddedScheme, pull: Pull, load_values: Callable[[Any, int], Any], lanes: int, *, gyrostat: bool,
+    changing: int,
 ) -> Callable[..., int]:  # fmt: skip
     """The loop over bodies, with the arguments of `drive.loop_over_bodies`, for a body in each lane.
 

@@ -1,4 +1,4 @@
-"""A whole answer in one call of compiled code: a look at the torque, a run beside its companion, and what they show.
+"""A whole answer in one call of compiled code: samples of the torque, a run beside its companion, and what they show.
 
 The run is one of `GBS` (`kernels/steps/extrapolation.py`), in four lanes of a vector register; the other four have its
 companion, of lower order and a looser tolerance, with steps of its own. They cost little more than the run alone. Where
@@ -29,7 +29,7 @@ from polhode.kernels.judge import (
     nears_separatrix,
     turned,
 )
-from polhode.kernels.loop.drive import SETTING, load_setting
+from polhode.kernels.loop.drive import SETTING, loader
 from polhode.kernels.ops import all_of, beginning_at, from_lanes, lane, largest_in, rows_of, sum_of_row, view, where
 from polhode.kernels.states import STATE, chosen, in_lane, load_state, store_state
 from polhode.kernels.status import OK
@@ -52,9 +52,9 @@ ELSEWHERE = 100
 """The status of a problem that has to be solved in another way."""
 
 LANES = 8
-LOOKS = 128
-"""The times and attitudes at which a torque is looked at."""
-FEW_LOOKS = 32
+SAMPLES = 128
+"""The times and attitudes at which a torque is sampled."""
+FEW_SAMPLES = 32
 """The same for a torque that does not depend on the time."""
 
 
@@ -78,7 +78,7 @@ class At(NamedTuple):
     despun: int = SETTING + 12 + STATE
     """1.0 if steps were made in the frame that does not spin."""
     memory: int = SETTING + 13 + STATE
-    """Of the run, at its end, as `Extrapolated.bind` has it, but for the evaluations."""
+    """Of the run, at its end, as `ExtrapolationScheme.bind` has it, but for the evaluations."""
     end: int = SETTING + 17 + STATE
     """The state at the end."""
     values: int = SETTING + 17 + 2 * STATE
@@ -160,14 +160,14 @@ def answerer(rules: Rules, pull: Pull, *, despun: bool) -> Callable[..., int]:
     times (0: there is output at steps), and that of the rows for which there is room.
     """
     r, seen_from = rules, view_of(pull, despun=despun)
-    look, first_of = _look(rules, pull, seen_from), _round_down
+    sample, first_of = _sampling(rules, pull, seen_from), _round_down
     begun, slope, ask, by_asking = seen_from.begun, seen_from.slope, seen_from.asked, 2.0 * seen_from.evaluations
     attempt, roots = in_lanes(seen_from, RUN, COMPANION), tables(RUN, COMPANION).root
     root_run, root_companion = roots[0], roots[-1]
-    cost = 2.0 + RUN.evaluations + COMPANION.evaluations
+    cost, load = 2.0 + RUN.evaluations + COMPANION.evaluations, loader(gyrostat=False, changing=0)
 
     def answer(x: Any, constants: Any, parameters: int, rows: int, room: int, timed: int) -> int:
-        body, p = load_setting(x, view(beginning_at(x, AT.values), parameters))
+        body, p = load(x, view(beginning_at(x, AT.values), parameters))
         listed = beginning_at(x, AT.values + parameters)
         out = beginning_at(listed, room)
         saved = beginning_at(out, STATE * room)
@@ -177,14 +177,14 @@ def answerer(rules: Rules, pull: Pull, *, despun: bool) -> Callable[..., int]:
         k = AT.inverse
         i = body.inverse
         pair = Inertia(body.inertia, (both(i[0], x[k]), both(i[1], x[k + 1]), both(i[2], x[k + 2])))
-        fit, rate, seen_rate, used = look(body, pair, p, start, constants, saved, t0, span, timed)
+        fit, rate, seen_rate, used = sample(body, pair, p, start, constants, saved, t0, span, timed)
         turn, seen_turn = rate * abs(span), seen_rate * abs(span)
         if not (fit and seen_turn <= r.most_turn):
             return ELSEWHERE
         most_steps = STEPS_AT_LEAST + STEPS_A_RADIAN * seen_turn
         asked = math.pow(FIRST_SHARE * rtol / max(turn, FEWEST_RADIANS), POWER)
         tried, root, zero = 0, both(root_run, root_companion), both(0.0, 0.0)
-        spent = LANES + (float(LOOKS) if timed != 0 else float(FEW_LOOKS))
+        spent = LANES + (float(SAMPLES) if timed != 0 else float(FEW_SAMPLES))
         tau, checking, before = 0.0, 0.0, 0.0
         while tried < r.tries:
             if checking == 0.0:
@@ -399,18 +399,18 @@ def _near(body: Inertia, s: State) -> bool:
     return near
 
 
-# --- a look at the torque --------------------------------------------------------------------------------------------
+# --- samples of the torque --------------------------------------------------------------------------------------------
 
-POWERS = 4 * LOOKS
+POWERS = 4 * SAMPLES
 TABLES = POWERS + len(ROUND_NUMBERS)
 """The tables have the attitudes, in rows over the lanes, and numbers with the digits 1 and 3 from 1e-17 on."""
 
 
-def _look(rules: Rules, pull: Pull, seen_from: View) -> Callable[..., tuple[bool, float, float, float]]:
-    """The function that looks at the torque: `accuracy.character`, as far as it is needed."""
+def _sampling(rules: Rules, pull: Pull, seen_from: View) -> Callable[..., tuple[bool, float, float, float]]:
+    """The function that samples the torque: `accuracy.character`, as far as it is needed."""
     r, begun, ask = rules, seen_from.begun, seen_from.asked
 
-    def look(
+    def sample(
         body: Inertia, pair: Inertia, p: Params, s: State, constants: Any, room: Any, t0: float, span: float, timed: int
     ) -> tuple[bool, float, float, float]:  # fmt: skip
         """Whether the problem can be solved here, how fast the body turns or the torque makes it swing, the
@@ -421,14 +421,14 @@ def _look(rules: Rules, pull: Pull, seen_from: View) -> Callable[..., tuple[bool
         least = min(i[0], i[1], i[2])
         turns, sizes = rows_of(constants, 0, 8), rows_of(room, 0, 8)
         lanes = from_lanes((0.5, 1.5, 2.5, 3.5, 4.5, 5.5, 6.5, 7.5))
-        # in the first look at the start itself, and in three lanes of it at other rates there: how it damps
+        # first at the start itself, and in three lanes at other rates there: how it damps
         small = r.difference * max(rate, 1.0 / abs(span))
-        looks = LOOKS if timed != 0 else FEW_LOOKS
+        samples = SAMPLES if timed != 0 else FEW_SAMPLES
         peak, here, damping, sound = 0.0, 0.0, 0.0, 0.0
-        for k in range(looks // LANES + 1):
+        for k in range(samples // LANES + 1):
             j = 4 * max(k - 1, 0)
             q = (turns[j], turns[j + 1], turns[j + 2], turns[j + 3])
-            t = t0 + (lanes + (LANES * (k - 1.0))) * (span / looks)
+            t = t0 + (lanes + (LANES * (k - 1.0))) * (span / samples)
             n0, n1, n2 = both(m[0], m[0]), both(m[1], m[1]), both(m[2], m[2])
             if k == 0:
                 t = both(t0, t0)
@@ -447,10 +447,10 @@ def _look(rules: Rules, pull: Pull, seen_from: View) -> Callable[..., tuple[bool
                 sizes[k - 1] = size2
                 peak = max(peak, largest_in(size2))
         low = 0.0
-        for k in range(looks // LANES):
+        for k in range(samples // LANES):
             low += sum_of_row(where(sizes[k] * (r.uneven * r.uneven) < peak, 1.0, lanes * 0.0))
         peak = math.sqrt(peak)
-        few = 0.25 * looks if 2.0 * peak > r.out_of_reach * twice_kinetic else 0.5 * looks
+        few = 0.25 * samples if 2.0 * peak > r.out_of_reach * twice_kinetic else 0.5 * samples
         most = max(here, peak)
         fit = sound == 0.0 and not (peak > r.uneven * here and low > few)
         fit = fit and damping / small * abs(span) <= r.stiff_radians * least
@@ -462,4 +462,4 @@ def _look(rules: Rules, pull: Pull, seen_from: View) -> Callable[..., tuple[bool
             used, seen = 0.0, own
         return fit and own < math.inf, own, seen, used
 
-    return look
+    return sample

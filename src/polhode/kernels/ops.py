@@ -15,34 +15,26 @@ from polhode.kernels.types import Vec3
 F = TypeVar("F", bound=Callable[..., Any])
 
 
-def primitive(f: F) -> F:
-    """Marks a function that has a compiled form of its own; the compiler puts that in its place."""
-    f.__primitive__ = True  # type: ignore[attr-defined]
-    return f
+def marker(name: str) -> Callable[[F], F]:
+    """A decorator that sets an attribute of a function to True, by which the compiler knows it."""
+
+    def mark(f: F) -> F:
+        setattr(f, name, True)
+        return f
+
+    return mark
 
 
-def apart(f: F) -> F:
-    """Marks a function that is compiled once and called, where others become part of their callers: a large one."""
-    f.__apart__ = True  # type: ignore[attr-defined]
-    return f
-
-
-def of_arrays(f: F) -> F:
-    """Marks a function that works on arrays that a user's function returns: Numba compiles it with that."""
-    f.__of_arrays__ = True  # type: ignore[attr-defined]
-    return f
-
-
-def smooth_between_breakpoints(f: F) -> F:
-    """Marks a function that branches, but jumps or has a kink at declared breakpoints only."""
-    f.__smooth_between_breakpoints__ = True  # type: ignore[attr-defined]
-    return f
-
-
-def branches_by_parameters(f: F) -> F:
-    """Marks arithmetic that is one formula or another as a parameter is a table or a number: all rows have the same."""
-    f.__branches_by_parameters__ = True  # type: ignore[attr-defined]
-    return f
+primitive = marker("__primitive__")
+"""Marks a function that has a compiled form of its own; the compiler puts that in its place."""
+apart = marker("__apart__")
+"""Marks a function that is compiled once and called, where others become part of their callers: a large one."""
+of_arrays = marker("__of_arrays__")
+"""Marks a function that works on arrays that a user's function returns: Numba compiles it with that."""
+smooth_between_breakpoints = marker("__smooth_between_breakpoints__")
+"""Marks a function that branches, but jumps or has a kink at declared breakpoints only."""
+branches_by_parameters = marker("__branches_by_parameters__")
+"""Marks arithmetic that is one formula or another as a parameter is a table or a number: all rows have the same."""
 
 
 @primitive
@@ -237,9 +229,9 @@ def from_lanes(numbers: tuple[float, ...]) -> float:
 
 
 @primitive
-def at_each_time(f: Callable[[Any, float], Any], x: Any, t: float, n: int) -> Any:
-    """The n numbers f(x, t), for a literal n; if t has lanes, f is called for one after the other."""
-    return f(x, t)
+def at_each_time(f: Callable[[Any, float, int], Any], x: Any, t: float, n: int) -> Any:
+    """The n numbers f(x, t, n), for a literal n; if t has lanes, f is called for one after the other."""
+    return f(x, t, n)
 
 
 @primitive

@@ -1,10 +1,10 @@
 """Extrapolation of the midpoint rule, with steps chosen by a tolerance."""
 
-from polhode.kernels.steps.extrapolation import RUN, Extrapolated
+from polhode.kernels.steps.extrapolation import RUN, ExtrapolationScheme
 from polhode.methods._method import DESPUN, Method, Option, with_options
 from polhode.support import checks
 
-SCHEMES = Extrapolated(), Extrapolated(despun=True)
+SCHEMES = ExtrapolationScheme(), ExtrapolationScheme(despun=True)
 """One object of each: tolerances share a program."""
 
 

@@ -149,17 +149,17 @@ def bound(
         rest = (scales.many, scales.packed, scales.axis, scales.gyrostat, scales.form, scales.carried, scales.changing)
         flows = prepared(depends, scales)
         deciding = (flows, rest)
-    return _bound_anew(scheme, kernel, tilted, windowed, depends, deciding, Uncompared((scales, flows)))
+    return _bound_anew(scheme, kernel, tilted, windowed, depends, deciding, OutsideKey((scales, flows)))
 
 
-class Uncompared:
+class OutsideKey:
     """A value that has no part in what a cached function is asked for."""
 
     def __init__(self, value: Any) -> None:
         self.value = value
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, Uncompared)
+        return isinstance(other, OutsideKey)
 
     def __hash__(self) -> int:
         return 0
@@ -173,7 +173,7 @@ def _bound_anew(
     windowed: bool,
     depends: Depends,
     deciding: object,
-    beside: Uncompared,
+    beside: OutsideKey,
 ) -> BoundStep:
     """Binds a scheme to its torque for scales, of which some numbers are deciding."""
     scales, flows = beside.value

@@ -59,7 +59,22 @@ class Result(Protocol):
 R = TypeVar("R", bound=Result)
 
 
-class SimulationFailed(ArithmeticError, Generic[R]):
+class WithSolution(BaseException, Generic[R]):
+    """What exceptions that end a run share: `solution` holds everything computed before."""
+
+    def __init__(self, solution: R) -> None:
+        super().__init__(solution.message)
+        self.solution = solution
+
+    def __str__(self) -> str:
+        return f"{self.solution.message}; {KEPT}"
+
+    def __reduce__(self) -> tuple[type[Self], tuple[R]]:
+        """For pickle, which would call the class with the message: failures travel between processes."""
+        return type(self), (self.solution,)
+
+
+class SimulationFailed(WithSolution[R], ArithmeticError):
     """The run could not go on. `solution` holds everything up to the last good state.
 
     Examples
@@ -77,25 +92,13 @@ class SimulationFailed(ArithmeticError, Generic[R]):
     True
     """
 
-    def __init__(self, solution: R) -> None:
-        super().__init__(solution.message)
-        self.solution = solution
-
-    def __str__(self) -> str:
-        """How the run ended, and where what was computed is."""
-        return f"{self.solution.message}; {KEPT}"
-
-    def __reduce__(self) -> tuple[type["SimulationFailed[R]"], tuple[R]]:
-        """For pickle, which would call the class with the message: failures travel between processes."""
-        return type(self), (self.solution,)
-
 
 def reason_of(failure: Exception) -> str:
     """Why something failed, for a sentence about something else: the exception is not seen by the reader."""
     return failure.solution.message if isinstance(failure, SimulationFailed) else str(failure)
 
 
-class SimulationInterrupted(KeyboardInterrupt, Generic[R]):
+class SimulationInterrupted(WithSolution[R], KeyboardInterrupt):
     """The user stopped the run. `solution` holds everything up to the last step.
 
     Examples
@@ -115,18 +118,6 @@ class SimulationInterrupted(KeyboardInterrupt, Generic[R]):
 
     keeps = "solution"
 
-    def __init__(self, solution: R) -> None:
-        super().__init__(solution.message)
-        self.solution = solution
-
-    def __str__(self) -> str:
-        """When the run was stopped, and where what was computed is."""
-        return f"{self.solution.message}; {KEPT}"
-
-    def __reduce__(self) -> tuple[type["SimulationInterrupted[R]"], tuple[R]]:
-        """For pickle, as above."""
-        return type(self), (self.solution,)
-
 
 class StepFailed(Exception):
     """A run has stopped. The cause is looked for only if a user is to read it: that takes longer than many a run."""
@@ -144,13 +135,13 @@ class StepFailed(Exception):
         return StepFailed, (None, self.status)
 
 
-class Blaming(Protocol):
+class RunWithCause(Protocol):
     """A run that says what was raised in it."""
 
     raised: str
 
 
-def keeping_run(run: Blaming, assembled: Callable[[Status], Any]) -> AbstractContextManager[None]:
+def keeping_run(run: RunWithCause, assembled: Callable[[Status], Any]) -> AbstractContextManager[None]:
     """Keeps what a run has computed: whatever ends it before has it as its `solution`."""
 
     def kept(raised: BaseException) -> Any:
@@ -502,7 +493,7 @@ class Integration:
         self.evaluations = 0  # in them, of a stepper that counts its own
         self.starts = 0
         self.seconds = 0.0
-        self.looked, self.short = (0, self.t_begin), 0.0
+        self.checked_lengths, self.short = (0, self.t_begin), 0.0
         self.measured, self.is_limited = (0, self.t_begin), False
         self.paced = (0, self.t_begin, math.nan)
 
@@ -570,7 +561,7 @@ class Integration:
         self.starts += 1 - int(count[AT.resumed])
         while not steps.is_finished(segment, arrays):
             done = int(count[AT.done])
-            stop = steps.stop(segment, done + self._until_look(chunks.steps))
+            stop = steps.stop(segment, done + self._until_check(chunks.steps))
             chunks.begin()
             try:
                 status = to(stop)
@@ -596,9 +587,9 @@ class Integration:
             self.seconds += chunks.made(int(count[AT.done]) - done)
             steps.collect(arrays)
             if self.plan.method.adaptive:
-                self._look_at_stability()
+                self._check_stability()
                 if not self.short:
-                    self._look_at_lengths()
+                    self._check_lengths()
             if status != Status.OK:
                 return Status(status)
             if self.plan.method.adaptive and self._leads_nowhere():
@@ -624,7 +615,7 @@ class Integration:
         return q, w, read_only(self.values), tuple(self._carried().tolist())
 
     def _sample(self, t: float) -> None:
-        """Lets laws of Python look at the body, where a segment begins."""
+        """Has laws of Python sample the body, where a segment begins."""
         kernel = self.problem.torque.sample_kernel
         assert kernel is not None
         given = self._given_to_torque(t, self._state())
@@ -657,15 +648,15 @@ class Integration:
         share = (self._time() - self.t_begin) / (self.problem.t_end - self.t_begin)
         return self.steps.steps_in_all(self.done, share)
 
-    def _look_at_stability(self) -> None:
+    def _check_stability(self) -> None:
         """Notes whether the steps of an explicit method are as long as its stability allows, and many are to come."""
         stable, done, passed = self.plan.method.stable_decay, self.done, self._time()
         made, length = done - self.measured[0], abs(passed - self.measured[1])
-        if self.is_limited or not math.isfinite(stable) or made < stiffness.LOOK_STEPS:
+        if self.is_limited or not math.isfinite(stable) or made < stiffness.CHECK_STEPS:
             return
         self.measured = (done, passed)
         rest = self.problem.t_end - passed
-        if length == 0.0 or abs(rest) * made < stiffness.LOOK_STEPS * length:
+        if length == 0.0 or abs(rest) * made < stiffness.CHECK_STEPS * length:
             return
         decay, rate = self.decay_here(rest)
         self.is_limited = is_stiff(decay, rate, rest) and are_limited(length / made, decay, stable)
@@ -684,13 +675,13 @@ class Integration:
         decay, rate = self.decay_here(rest)
         return is_stiff(decay, rate, rest)
 
-    def _look_at_lengths(self) -> None:
+    def _check_lengths(self) -> None:
         """Warns while the run goes on, if its steps have become so short that it may never end."""
         done, passed = self.done, self._time()
-        made, length = done - self.looked[0], abs(passed - self.looked[1])
-        if made < step_warnings.LOOK_STEPS:
+        made, length = done - self.checked_lengths[0], abs(passed - self.checked_lengths[1])
+        if made < step_warnings.CHECK_STEPS:
             return
-        self.looked = (done, passed)
+        self.checked_lengths = (done, passed)
         # The rate, and the one at which the torque could make the body swing.
         inverse = 1.0 / self.problem.body.moments
         swing = math.sqrt((self.plan.torque_size or 0.0) * inverse.max())
@@ -702,7 +693,7 @@ class Integration:
             with self._keeping(KEPT):  # where warnings are errors
                 warnings.warn(self._about_lengths(), ShortSteps, stacklevel=levels_of_polhode())
 
-    def _until_look(self, chunk: int) -> int:
+    def _until_check(self, chunk: int) -> int:
         """The number of steps in the next chunk: where a run gets stuck must not depend on the clock."""
         rest = self.paced[0] + step_warnings.PACE_STEPS - self.done
         return min(chunk, rest) if self.plan.method.adaptive else chunk

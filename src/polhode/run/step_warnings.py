@@ -23,21 +23,21 @@ LANE_SECONDS = 2e-8
 BODY_SECONDS = 6e-7
 """The time in which a body of an ensemble is drawn, surveyed and reduced, on one core."""
 
-LOOK_STEPS = 10_000
-"""The number of steps between two looks at their length."""
+CHECK_STEPS = 10_000
+"""The number of steps between two checks of their length."""
 SHORT_TURN_RADIANS = 1e-4
 """A mean turn in a step that is absurdly short. At tolerances of 1e-6 to 1e-16 a smooth torque has 0.8 to 0.05 in a
 step, and a motion that is held at a jump of its torque, at 1e-7 to 1e-13, 5e-6 to 1e-9."""
 
 PACE_STEPS = 100_000
-"""The number of steps between two looks at how far they lead."""
+"""The number of steps between two checks of how far they lead."""
 PACE_PART = 1e-6
 """The part of the span that so many steps make at least in a run that ends in hours. Before a pole of the torque there
 are endlessly many steps, each of which leads less far than the one before."""
 
 
-LOOK_TURN_RADIANS = 0.1
-"""A turn in a step from which on it is looked at what was conserved; with shorter ones errors need many steps."""
+CHECKED_TURN_RADIANS = 0.1
+"""A turn in a step from which on conserved quantities are checked; with shorter ones errors need many steps."""
 LARGEST_DRIFT = 0.01
 """A conserved quantity that has changed by more than this part of it shows that steps are too long."""
 GOOD_TURN_RADIANS = 0.3
@@ -76,7 +76,7 @@ def warn_of_long_steps(made: Solution, whose: str = "") -> None:
     fastest = max(math.hypot(*made.problem.momentum_start.tolist()), math.hypot(*made.last_momentum.tolist()))
     least = min(body.moments)
     if plan.method.variable_steps or (
-        abs(plan.step) * fastest < LOOK_TURN_RADIANS * least and made.stats.steps < LOOK_STEPS
+        abs(plan.step) * fastest < CHECKED_TURN_RADIANS * least and made.stats.steps < CHECK_STEPS
     ):
         return
     rates = (

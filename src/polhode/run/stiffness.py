@@ -28,13 +28,13 @@ SHORT_LIVED = 30.0
 DIFFERENCE = 2.0**-26
 """Derivatives are differences over this part of a radian, and of the rate: the root of the rounding error."""
 DRY_LOOKS = (1e-6, 1e-9)
-"""The parts of the rate at which a torque is looked at, to see whether it falls to zero with the rate."""
+"""The parts of the rate at which a torque is sampled, to see whether it falls to zero with the rate."""
 SLOWER = 2.0
-"""Friction is dry if it falls to zero by this factor less than the rate between these looks: powers of up to 0.9."""
+"""Friction is dry if it falls to zero by this factor less than the rate between these samples: powers of up to 0.9."""
 LEAST_DRY = 1e-12
 """A smaller part of the torque may be its rounding."""
-LOOK_STEPS = 1000
-"""The number of steps between two looks at whether stability limits their length."""
+CHECK_STEPS = 1000
+"""The number of steps between two checks whether stability limits their length."""
 LIMITED = (0.25, 1.5)
 """Steps whose length, times the fastest decay, lies between these parts of what is stable are limited by stability.
 Their mean is 0.6 to 1 of it, as measured."""

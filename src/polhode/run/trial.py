@@ -34,8 +34,8 @@ from polhode.torques import CustomTorque, SumTorque, Torque
 CALLBACK_SECONDS = 6e-7
 """What it takes a program to call a Python function, besides what that takes itself."""
 SUSPECT_SECONDS = {False: 3e-4, True: 3e-5}
-"""A torque that takes longer than this in plain Python may be dear when it is compiled, or a function of C: these are
-called through ctypes, which takes some microseconds."""
+"""A torque that takes longer than this in plain Python may be expensive when it is compiled, or a function of C. Those
+are called through ctypes, which takes some microseconds."""
 TRIALS = 3
 """Calls of which the quickest counts: the first one may import or compile something."""
 TRIAL_ROWS = 4
@@ -238,8 +238,8 @@ def _in_part(torque: Torque, t: float, q: Any, w: Any, p: Any, z: Any = ()) -> s
 # --- how long a torque takes ---------------------------------------------------------------------------------------
 
 
-def may_be_dear(torque: Torque, seconds: float) -> bool:
-    """Whether a torque, of which one call in plain Python took so long, may be dear within a program."""
+def may_be_expensive(torque: Torque, seconds: float) -> bool:
+    """Whether a torque, of which one call in plain Python took so long, may be expensive within a program."""
     if not isinstance(torque, CustomTorque | SumTorque):  # models are quick
         return False
     return torque.calls_python or seconds > SUSPECT_SECONDS[torque.calls_out]

@@ -11,7 +11,6 @@ import inspect
 import itertools
 import pickle
 import types
-from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, NoReturn
@@ -39,27 +38,15 @@ EVERYTHING = Depends.POSITION | Depends.TIME | Depends.RATE
 _numbers = itertools.count(1)
 
 
-class Link(ABC):
-    """How compiled programs reach a torque: its addresses, for the number of parameters that it reads."""
-
-    def __init__(self) -> None:
-        self.number = next(_numbers)
-
-    @abstractmethod
-    def head(self, count: int) -> tuple[float, ...]:
-        """The numbers that stand in front of the user's, which are this many."""
-
-
-class PythonLink(Link):
-    """The link to a Python function."""
+class PythonLink:
+    """How compiled programs reach a Python function: by its addresses, for the number of parameters that it reads."""
 
     def __init__(self, function: Callable[..., Any], potential: Callable[..., Any] | None, name: str) -> None:
-        super().__init__()
-        self.function, self.potential, self.name = function, potential, name
+        self.function, self.potential, self.name, self.number = function, potential, name, next(_numbers)
         self._made: dict[int, list[Trampoline]] = {}
 
     def head(self, count: int) -> tuple[float, ...]:
-        """The addresses of functions that are made for this number of parameters."""
+        """The numbers that stand in front of the user's, which are this many."""
         if count not in self._made:
             made = [torque_callback(self.function, count, self.name, self._complain)]
             if self.potential is not None:
@@ -80,17 +67,17 @@ class PythonLink(Link):
         raise ValueError(f"the potential of {self.name} must return a number: at t = {t:.12g}, {reason}")
 
 
-class PointerLink(Link):
-    """The link to functions of C."""
+class PointerLink:
+    """How compiled programs reach functions of C."""
 
     def __init__(self, torque: Any, potential: Any) -> None:
-        super().__init__()
         self.owners = (torque, potential)  # which may own the code
-        self.addresses = address_of("address", torque), 0 if potential is None else address_of("potential", potential)
+        places = address_of("address", torque), 0 if potential is None else address_of("potential", potential)
+        self.numbers = head(*places, next(_numbers))
 
     def head(self, count: int) -> tuple[float, ...]:
-        """The addresses."""
-        return head(*self.addresses, self.number)
+        """The numbers that stand in front of the user's."""
+        return self.numbers
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -100,7 +87,7 @@ class CalledTorque(CustomTorque):
     smooth: bool | None = None
     """Whether it neither jumps nor bends; None: that is read from its code, if it has any to be read."""
     label: str = "torque"
-    link: Link | None = None
+    link: PythonLink | PointerLink | None = None
     calls_out = True
     head_size: ClassVar[int] = HEAD
 

@@ -139,45 +139,28 @@ def piece_at(x: Any, t: float) -> int:
     return low
 
 
-def three_in(x: Any, low: int, t: float) -> Vec3:
-    """The vector of a table in one of its pieces; the time may have lanes."""
+def horner(v: Any, s: float, x: Any, k: int) -> Any:
+    """v s + x: a step of Horner's rule for all numbers of a vector, whose next coefficients begin at x[k]."""
+    return tuple(v[i] * s + x[k + i] for i in range(len(v)))
+
+
+def vector_in(x: Any, low: int, t: float, n: int) -> Any:
+    """The vector of n numbers, for a literal n, in one of the pieces of a table; the time may have lanes."""
     terms = int(x[4])
     s = t - x[HEADER + low]
-    k = HEADER + int(x[3]) + int(x[5]) + 2 + 3 * terms * low
+    k = HEADER + int(x[3]) + int(x[5]) + 2 + n * terms * low
     nothing = 0.0 * s
-    a, b, c = nothing + x[k], nothing + x[k + 1], nothing + x[k + 2]
+    v = tuple(nothing + x[k + i] for i in range(n))
     for _ in range(terms - 1):
-        k += 3
-        a, b, c = a * s + x[k], b * s + x[k + 1], c * s + x[k + 2]
-    return (a, b, c)
+        k += n
+        v = horner(v, s, x, k)
+    return v
 
 
-def six_in(x: Any, low: int, t: float) -> tuple[float, float, float, float, float, float]:
-    """The same of a table of six numbers."""
-    terms = int(x[4])
-    s = t - x[HEADER + low]
-    k = HEADER + int(x[3]) + int(x[5]) + 2 + 6 * terms * low
-    nothing = 0.0 * s
-    a, b, c = nothing + x[k], nothing + x[k + 1], nothing + x[k + 2]
-    d, e, f = nothing + x[k + 3], nothing + x[k + 4], nothing + x[k + 5]
-    for _ in range(terms - 1):
-        k += 6
-        a, b, c = a * s + x[k], b * s + x[k + 1], c * s + x[k + 2]
-        d, e, f = d * s + x[k + 3], e * s + x[k + 4], f * s + x[k + 5]
-    return (a, b, c, d, e, f)
-
-
-def looked_up(x: Any, t: float) -> Vec3:
-    """The vector of the table with the numbers x at the time t; NaN beyond its ends."""
+def looked_up(x: Any, t: float, n: int = 3) -> Any:
+    """The n numbers, for a literal n, of the table with the numbers x at the time t; NaN beyond its ends."""
     low = piece_at(x, t)
-    return three_in(x, low, t) if low >= 0 else (math.nan, math.nan, math.nan)
-
-
-def six_looked_up(x: Any, t: float) -> tuple[float, float, float, float, float, float]:
-    """The six numbers of a table that has six."""
-    low = piece_at(x, t)
-    nothing = math.nan
-    return six_in(x, low, t) if low >= 0 else (nothing, nothing, nothing, nothing, nothing, nothing)
+    return vector_in(x, low, t, n) if low >= 0 else (math.nan,) * n
 
 
 def piece_within(handle: float, window: tuple[float, float]) -> int:
@@ -199,10 +182,10 @@ def tensor_at(handle: float, full: float, t: float, piece: int = -1) -> tuple[Ve
     low = piece if piece >= 0 else piece_at(numbers, lane(t, 0))
     together = piece >= 0 or (low >= 0 and all_of((t >= numbers[HEADER + low]) & (t <= numbers[HEADER + low + 1])))
     if lane(full, 0) == 0.0:
-        x, y, z = three_in(numbers, low, t) if together else at_each_time(looked_up, numbers, t, 3)
+        x, y, z = vector_in(numbers, low, t, 3) if together else at_each_time(looked_up, numbers, t, 3)
         nothing = 0.0 * x
         return (same * x, same * y, same * z), (nothing, nothing, nothing)
-    x, y, z, a, b, c = six_in(numbers, low, t) if together else at_each_time(six_looked_up, numbers, t, 6)
+    x, y, z, a, b, c = vector_in(numbers, low, t, 6) if together else at_each_time(looked_up, numbers, t, 6)
     return (same * x, same * y, same * z), (same * a, same * b, same * c)
 
 

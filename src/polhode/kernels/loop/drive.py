@@ -6,6 +6,7 @@ step aside, which does not change the run.
 """
 
 from collections.abc import Callable
+from functools import cache
 from typing import Any, NamedTuple
 
 from polhode.kernels.algebra.dd import two_sum
@@ -47,36 +48,25 @@ HARDLY = 1e-12  # a rest that is longer than the longest step by this part of it
 CLOCK = 2  # after the state, where steps choose their length: time since the start of the segment, and its low half
 
 
-def load_setting(x: Any, values: Any) -> tuple[Inertia, Params]:
-    """Reads the fixed numbers of a segment; the window and the tuning are the same for all bodies."""
-    body = Inertia((x[0], x[1], x[2]), (x[3], x[4], x[5]))
-    window, tuning = (lane(x[10], 0), lane(x[11], 0)), (lane(x[12], 0), lane(x[13], 0))
-    return body, Params(values, (x[6], x[7], x[8], x[9]), window, tuning)
-
-
-def load_gyrostat(x: Any, values: Any) -> tuple[Any, Params]:
-    """Reads the same for a body with a rotor."""
-    body, p = load_setting(x, values)
-    return Gyrostat(body.inertia, body.inverse, (x[14], x[15], x[16])), p
-
-
-def load_changing(x: Any, values: Any) -> tuple[Any, Params]:
-    """Reads the same for a body that changes with time."""
-    body, p = load_setting(x, values)
-    return Changing(body.inertia, body.inverse, (x[14], x[15], x[16]), (x[17], piece_within(x[17], p.window), 1.0)), p
-
-
-def load_along_axes(x: Any, values: Any) -> tuple[Any, Params]:
-    """Reads the same for one whose moments change, about axes that stay."""
-    body, p = load_setting(x, values)
-    return Changing(body.inertia, body.inverse, (x[14], x[15], x[16]), (x[17], piece_within(x[17], p.window))), p
-
-
+@cache
 def loader(*, gyrostat: bool, changing: int) -> Callable[[Any, Any], tuple[Any, Params]]:
-    """The function that reads a body of such a kind."""
-    if changing:
-        return load_along_axes if changing == 3 else load_changing
-    return load_gyrostat if gyrostat else load_setting
+    """The function that reads the fixed numbers of a segment, with a body with a rotor or of `changing` elements.
+
+    The window and the tuning are the same for all bodies.
+    """
+
+    def load(x: Any, values: Any) -> tuple[Any, Params]:
+        inertia, inverse = (x[0], x[1], x[2]), (x[3], x[4], x[5])
+        window, tuning = (lane(x[10], 0), lane(x[11], 0)), (lane(x[12], 0), lane(x[13], 0))
+        p = Params(values, (x[6], x[7], x[8], x[9]), window, tuning)
+        if changing:
+            table = (x[17], piece_within(x[17], window))
+            return Changing(inertia, inverse, (x[14], x[15], x[16]), table if changing == 3 else (*table, 1.0)), p
+        if gyrostat:
+            return Gyrostat(inertia, inverse, (x[14], x[15], x[16])), p
+        return Inertia(inertia, inverse), p
+
+    return load
 
 
 def driver(

@@ -16,6 +16,7 @@ from polhode.kernels.gyrostat import bodies_at
 from polhode.kernels.ops import fma, from_lanes, lane
 from polhode.kernels.states import moved, scaled, slope_of
 from polhode.kernels.status import OK
+from polhode.kernels.steps.coefficients import lagrange
 from polhode.kernels.steps.compose import Increments, InLanes, Make
 from polhode.kernels.steps.explicit_runge_kutta import stage_lines, weighted
 from polhode.kernels.steps.tableaux import DORMAND_PRINCE
@@ -39,15 +40,9 @@ def moulton(order: int) -> tuple[float, ...]:
 
 def _integrals(nodes: Sequence[int]) -> tuple[float, ...]:
     """Integrates, from zero to one, each polynomial that is one at its node and zero at the others."""
-    out = []
-    for x in nodes:
-        polynomial = [Fraction(1)]  # from the constant up
-        for y in nodes:
-            if y != x:
-                raised = [Fraction(0), *polynomial]
-                polynomial = [(r - y * c) / (x - y) for r, c in zip(raised, [*polynomial, Fraction(0)], strict=True)]
-        out.append(float(sum((c / (k + 1) for k, c in enumerate(polynomial)), start=Fraction(0))))
-    return tuple(out)
+    points = list(map(Fraction, nodes))
+    polynomials = [lagrange(points, j) for j in range(len(points))]
+    return tuple(float(sum((c / (k + 1) for k, c in enumerate(p)), start=Fraction(0))) for p in polynomials)
 
 
 def _sum(weights: Sequence[float], numbers: Sequence[str]) -> str:

@@ -29,11 +29,9 @@ from polhode.kernels.steps.branches import (
     has_crossed,
 )
 from polhode.kernels.steps.dop853 import EVALUATIONS, pair
+from polhode.kernels.steps.variable_steps import MOST_ATTEMPTS, length_after, shorter
 from polhode.kernels.types import BoundStep, Inertia, Params, Pull, State
 
-MOST_ATTEMPTS = 60
-SAFETY, SHRINK, GROW = 0.9, 0.2, 5.0
-"""Factors for the next step, as in `kernels/steps/variable_steps.py`."""
 MOST_AIMS, MOST_CORRECTIONS = 5, 10
 """Steps made to one crossing, and short steps after them; one and one or two are usual."""
 BEYOND = 1e-4
@@ -133,14 +131,10 @@ def located(pull: Pull, decisions: int, carried: tuple[float, ...] = ()) -> Boun
                 if not error < 1e300 and abs(length) < 2.0 * abs(memory[0]) and has_crossed(b, n):
                     free = True  # the step is not too long, but its branch may have no value beyond the bend
                 rejected, aims = True, 0
-                length = length * (max(SHRINK, SAFETY * error**-0.125) if error < 1e300 else SHRINK)
+                length = length * shorter(error)
                 continue
             if aims == 0:
-                most = 1.0 if rejected else GROW
-                factor = most if error == 0.0 else min(most, max(SHRINK, SAFETY * error**-0.125))
-                following, tried = factor * length, length
-                if factor > 1.0 and abs(following) < abs(memory[1]):
-                    following = memory[1]  # this step was short only because it was not allowed to be longer
+                following, tried = length_after(length, error, memory[1], rejected), length
             b[FREE] = 0.0  # at the end decisions are made and kept
             end = slope(body, pb, t + length, new)
             spent += 1.0

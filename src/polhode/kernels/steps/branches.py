@@ -261,7 +261,7 @@ def course(b: Any, k: int) -> Course:
 
 NODES = (0.0, 0.1183503419072274, 1.0 / 3.0, 0.6, 6.0 / 7.0, 1.0)
 """The start, stages 3, 5, 9 and 10, and the end: stages whose states are good to order 3 at least."""
-LOOKS = 16
+SAMPLES = 16
 """The margin is interpolated at as many places of a step: dips that are wider are seen."""
 
 
@@ -278,7 +278,7 @@ def weights_at(c: float) -> Course:
     return (a, d, e, f, g, h)
 
 
-TABLE = tuple(((i + 1) / LOOKS, weights_at((i + 1) / LOOKS)) for i in range(LOOKS))
+TABLE = tuple(((i + 1) / SAMPLES, weights_at((i + 1) / SAMPLES)) for i in range(SAMPLES))
 
 
 def interpolated(v: Course, w: Course) -> float:

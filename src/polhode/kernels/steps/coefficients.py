@@ -6,9 +6,10 @@ one, is computed. `tests/methods/test_coefficients.py` checks the order conditio
 
 from collections.abc import Sequence
 from decimal import Decimal, localcontext
+from fractions import Fraction
 from itertools import pairwise
 from math import cbrt, cos, fsum, pi, sqrt
-from typing import NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 from polhode.kernels.steps.compose import suzuki, triple_jump
 
@@ -146,6 +147,19 @@ def legendre(stages: int) -> Alternating:
         if not odd:
             drifts.append(float(ends[-1]))
         return Alternating(palindrome(drifts, odd=not odd), palindrome([float(w / 2) for _, w in points], odd=odd))
+
+
+N = TypeVar("N", Decimal, Fraction)
+
+
+def lagrange(nodes: Sequence[N], j: int) -> list[N]:
+    """The coefficients, from the constant up, of the polynomial that is one at nodes[j] and zero at the others."""
+    x, zero = nodes[j], type(nodes[j])(0)
+    out: list[Any] = [zero + 1]
+    for k, y in enumerate(nodes):
+        if k != j:
+            out = [(r - y * c) / (x - y) for r, c in zip([zero, *out], [*out, zero], strict=True)]
+    return out
 
 
 def legendre_point(n: int, k: int) -> tuple[Decimal, Decimal]:

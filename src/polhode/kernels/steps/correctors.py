@@ -26,6 +26,7 @@ from typing import Any, NamedTuple
 from polhode.kernels.algebra.quat import normalised, tidied
 from polhode.kernels.codegen import function
 from polhode.kernels.gyrostat import veer
+from polhode.kernels.steps.coefficients import lagrange
 from polhode.kernels.steps.compensated import CompensatedSplitting
 from polhode.kernels.steps.compose import Splitting, Stage, of_any_norm
 from polhode.kernels.steps.flows import KickAhead, free, kick, kick_ahead, prepared
@@ -48,14 +49,9 @@ def weights(order: int) -> tuple[float, ...]:
         raise ValueError(f"the order of a corrector is an odd number from 3 on, such as 17, not {order}")
     count = (order - 1) // 2
     moments = [bernoulli(2 * j) / (2 * j) / SPACING2 ** (j - 1) for j in range(1, count + 1)]
-    out = []
+    out, squares = [], [Fraction(k * k) for k in range(1, count + 1)]
     for k in range(1, count + 1):
-        polynomial = [Fraction(1)]  # from the constant up: one at k^2, zero at the other squares
-        for i in range(1, count + 1):
-            if i != k:
-                raised, scale = [Fraction(0), *polynomial], k * k - i * i
-                polynomial = [(r - i * i * c) / scale for r, c in zip(raised, [*polynomial, Fraction(0)], strict=True)]
-        c = sum((p * m for p, m in zip(polynomial, moments, strict=True)), start=Fraction(0))
+        c = sum((p * m for p, m in zip(lagrange(squares, k - 1), moments, strict=True)), start=Fraction(0))
         out.append(float(c) / (2 * k * SPACING))
     return tuple(out)
 

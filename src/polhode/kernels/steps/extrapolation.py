@@ -253,7 +253,7 @@ def factor_of(tolerance2: Any, error2: Any, root: Any) -> Any:
     return min(GROW, max(SHRINK, SAFETY * (power_of_two(whole) * fma(part, fma(part, HALF_SQUARE, LN2), 1.0))))
 
 
-class Extrapolated(NamedTuple):
+class ExtrapolationScheme(NamedTuple):
     """The scheme: steps are as long as a tolerance, `Params.tuning[0]`, allows, and at most h.
 
     The error of a step is that of the attitude in radians and of the rate, relative to the largest rate so far.

@@ -6,7 +6,7 @@
 from collections.abc import Callable
 from functools import cache, lru_cache
 from math import nan
-from typing import Any, TypeVar
+from typing import Any
 
 from polhode.kernels.algebra.quat import advanced, conjugate, multiply, slight_turn, to_space, turn
 from polhode.kernels.algebra.trig import sine_versine_of_step
@@ -15,17 +15,12 @@ from polhode.kernels.callback_torques import apart
 from polhode.kernels.free.closed_form import leap
 from polhode.kernels.free.exact_flow import NOTHING_MOVES, Resolution, cuts, excess, finest, increment, needed
 from polhode.kernels.gyrostat import body_at, rate_of
-from polhode.kernels.ops import derivatives, fma, internal, lane, triple, where
+from polhode.kernels.ops import derivatives, fma, internal, lane, marker, triple, where
 from polhode.kernels.states import from_each, in_lane
 from polhode.kernels.types import Flow, Inertia, Params, Pull, Scales, State, UserTorque, Vec3
 
-F = TypeVar("F", bound=Callable[..., Any])
-
-
-def prepared(make: F) -> F:
-    """Marks a function that makes a flow for the scales of a run. In lists of flows it stands for what it makes."""
-    make.__prepared__ = True  # type: ignore[attr-defined]
-    return make
+prepared = marker("__prepared__")
+"""Marks a function that makes a flow for the scales of a run. In lists of flows it stands for what it makes."""
 
 
 def is_prepared(flow: Any) -> bool:

@@ -25,7 +25,7 @@ from polhode.kernels.gyrostat import body_at
 from polhode.kernels.ops import across, exchanged, fma, from_lanes, halves, internal, is_gyrostat, joined, lane
 from polhode.kernels.states import paired, sizes_of, slope_of
 from polhode.kernels.status import NO_CONVERGENCE, OK, UNSOUND
-from polhode.kernels.steps.coefficients import legendre_point
+from polhode.kernels.steps.coefficients import lagrange, legendre_point
 from polhode.kernels.steps.compose import Increments, InLanes, Make
 from polhode.kernels.steps.flows import pull_lane_by_lane
 from polhode.kernels.types import Inertia, Params, Pull, Start, State, Vec3
@@ -73,7 +73,7 @@ def collocation(count: int) -> Collocation:
         points = [legendre_point(count, k) for k in range(1, count // 2 + 1)]  # the second half of (-1, 1), falling
         x = [-p for p, _ in points] + [p for p, _ in reversed(points)]
         w = [p / 2 for _, p in points] + [p / 2 for _, p in reversed(points)]
-        basis = [_lagrange(x, j) for j in range(count)]
+        basis = [lagrange(x, j) for j in range(count)]
         inside = [[_integral(b, Decimal(-1), a) / 2 for b in basis] for a in x]
         ahead = [[_integral(b, Decimal(1), 2 + a) / 2 for b in basis] for a in x]
         return Collocation(
@@ -89,16 +89,6 @@ def _rounded(exact: Sequence[Decimal]) -> Row:
 def _left_out(exact: Sequence[Decimal]) -> Row:
     """What rounding to doubles leaves out."""
     return tuple(float(x - Decimal(float(x))) for x in exact)
-
-
-def _lagrange(x: Sequence[Decimal], j: int) -> list[Decimal]:
-    """The coefficients, from the constant up, of the polynomial that is one at x[j] and zero at the others."""
-    out = [Decimal(1)]
-    for m, a in enumerate(x):
-        if m != j:
-            shifted, scale = [Decimal(0), *out], x[j] - a
-            out = [(s - a * c) / scale for s, c in zip(shifted, [*out, Decimal(0)], strict=True)]
-    return out
 
 
 def _integral(polynomial: Sequence[Decimal], a: Decimal, b: Decimal) -> Decimal:

@@ -24,6 +24,7 @@ from polhode.kernels.states import paired, sizes_of
 from polhode.kernels.status import NO_CONVERGENCE, OK, STALLED
 from polhode.kernels.steps.compose import nothing_of
 from polhode.kernels.steps.radau_tableau import radau_tableau
+from polhode.kernels.steps.variable_steps import length_to_try
 from polhode.kernels.types import BoundStep, Depends, Inertia, Params, Pull, Quat, Scales, State
 
 UNKNOWNS = 6
@@ -444,7 +445,7 @@ def steps_of(pull: Pull, carried: tuple[float, ...], s: int) -> Go:
                     grown = abs(length / memory[0]) * (last_error / max(error, LEAST_ERROR) ** 2) ** power
                     factor = min(factor, safety * grown)
                 factor = max(SHRINK, min(factor, 1.0 if rejected else GROW))
-            following = factor_of(length, factor if chooses == 1.0 else 1.0, memory[1])
+            following = length_to_try(length, factor if chooses == 1.0 else 1.0, memory[1])
             e, u = exponential(r)
             z = read(x, end + UNKNOWNS)
             y = State(normalised(advanced(y.q, e, u)), m, tuple(y.z[i] + z[i] for i in range(count)))
@@ -463,9 +464,3 @@ def steps_of(pull: Pull, carried: tuple[float, ...], s: int) -> Go:
         return y, (length, length, scale, *largest, last_error, 0.0, *keep(x), spent), status
 
     return go
-
-
-def factor_of(length: float, factor: float, planned: float) -> float:
-    """The length to try next; one that was shortened only by what was allowed is not the measure."""
-    following = factor * length
-    return planned if factor > 1.0 and abs(following) < abs(planned) else following

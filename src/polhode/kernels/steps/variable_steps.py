@@ -25,6 +25,24 @@ SAFETY, SHRINK, GROW = 0.9, 0.2, 5.0
 """Factors for the next step: the margin below the length that the estimate allows, and the bounds of a change."""
 
 
+def shorter(error: float) -> float:
+    """The factor for the length of a step that was rejected for its error, in units of the tolerance."""
+    return max(SHRINK, SAFETY * error**-0.125) if error < 1e300 else SHRINK
+
+
+def length_after(length: float, error: float, planned: float, rejected: bool) -> float:
+    """The length to try after an accepted step, whose error was this."""
+    most = 1.0 if rejected else GROW
+    factor = most if error == 0.0 else min(most, max(SHRINK, SAFETY * error**-0.125))
+    return length_to_try(length, factor, planned)
+
+
+def length_to_try(length: float, factor: float, planned: float) -> float:
+    """The length of a step times a factor; the planned one if the step was short only for lack of room."""
+    following = factor * length
+    return planned if factor > 1.0 and abs(following) < abs(planned) else following
+
+
 class Adaptive(NamedTuple):
     """The scheme of Dormand and Prince's pair of order 8. Its steps are as long as the tolerances allow, but at most h.
 
@@ -61,15 +79,11 @@ class Adaptive(NamedTuple):
                 new, error = attempt(body, p, t, s, length, k, p.tuning[0], absolute, sizes)
                 spent += EVALUATIONS
                 if error <= 1.0:
-                    most = 1.0 if rejected else GROW
-                    factor = most if error == 0.0 else min(most, max(SHRINK, SAFETY * error**-0.125))
-                    following = factor * length
-                    if factor > 1.0 and abs(following) < abs(memory[1]):
-                        following = memory[1]  # this step was short only because it was not allowed to be longer
+                    following = length_after(length, error, memory[1], rejected)
                     return new, (length, following, largest, *sizes, spent), OK
                 # A NaN is an error too: it fails the comparison above.
                 rejected = True
-                length = length * (max(SHRINK, SAFETY * error**-0.125) if error < 1e300 else SHRINK)
+                length = length * shorter(error)
             return s, (length, length, largest, *sizes, spent), STALLED
 
         def exactly(body: Inertia, p: Params, t: float, s: State, h: float, memory: Any) -> tuple[State, Any, int]:

@@ -190,24 +190,22 @@ def energy_rows(energy: Energy) -> Callable[..., int]:
     return fill
 
 
+def _calls(parts: Sequence[Any], more: str = "") -> tuple[list[str], dict[str, Any]]:
+    """Writes the calls of parts; numbers and room of part k begin where p[2 k] and p[2 k + 1] say."""
+    given = "t, n, x, q, beginning_at(p, int(p[{0}])), beginning_at(work, int(p[{1}]))"
+    calls = [f"f{k}({given.format(2 * k, 2 * k + 1)}{more})" for k in range(len(parts))]
+    return calls, {f"f{k}": f for k, f in enumerate(parts)} | {"beginning_at": beginning_at}
+
+
 def sum_of(parts: Sequence[Forces]) -> Forces:
-    """The sum of forces. Numbers and room of part k begin where p[2 k] and p[2 k + 1] say."""
-    calls = [
-        f"f{k}(t, n, x, q, beginning_at(p, int(p[{2 * k}])), beginning_at(work, int(p[{2 * k + 1}])), g)"
-        for k in range(len(parts))
-    ]
-    names = {f"f{k}": f for k, f in enumerate(parts)} | {"beginning_at": beginning_at}
-    made: Forces = function("total(t, n, x, q, p, work, g)", calls, names)
+    """The sum of forces, whose numbers and room follow those of the sum."""
+    made: Forces = function("total(t, n, x, q, p, work, g)", *_calls(parts, ", g"))
     return made
 
 
 def sum_of_energies(parts: Sequence[Energy]) -> Energy:
     """The sum of potential energies, with numbers and room as in `sum_of`."""
-    calls = [
-        f"v{k}(t, n, x, q, beginning_at(p, int(p[{2 * k}])), beginning_at(work, int(p[{2 * k + 1}])))"
-        for k in range(len(parts))
-    ]
-    names = {f"v{k}": v for k, v in enumerate(parts)} | {"beginning_at": beginning_at}
+    calls, names = _calls(parts)
     made: Energy = function("total(t, n, x, q, p, work)", [f"return {' + '.join(calls)}"], names)
     return made
 
