@@ -40,7 +40,7 @@ def test_what_is_not_stiff_is_as_before() -> None:
 
 def test_stiffness_that_comes_later(monkeypatch: pytest.MonkeyPatch) -> None:
     """The explicit run is given up where stability limits its steps, and the implicit method answers."""
-    monkeypatch.setattr(stiffness, "CHECK_STEPS", 100)
+    monkeypatch.setattr(stiffness, "LOOK_STEPS", 100)
     body = ph.Body([1.0, 1.2, 1.5])
     given = {**GIVEN, "attitude": [0.8, 0.6, 0.0, 0.0], "t_eval": [0.4, 1.0, 10.0]}
     with interpreted():

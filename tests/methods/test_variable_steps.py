@@ -171,7 +171,7 @@ def braked(t: float, q: Quat, w: Vec3, p: Any) -> Vec3:
 
 
 def test_steps_that_are_absurdly_short_are_explained(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(step_warnings, "CHECK_STEPS", 200)
+    monkeypatch.setattr(step_warnings, "LOOK_STEPS", 200)
     here: dict[str, Any] = {"omega": [0.3, 0.2, 0.8], "method": "DOP853(rtol=1e-10)"}
     told = "the torque braked jumps where the motion is"
     with interpreted(), pytest.warns(ph.ShortSteps, match=told) as warned:
@@ -185,7 +185,7 @@ def test_steps_that_are_absurdly_short_are_explained(monkeypatch: pytest.MonkeyP
 
 
 def test_steps_of_some_bodies_that_are_absurdly_short_are_told(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(step_warnings, "CHECK_STEPS", 200)
+    monkeypatch.setattr(step_warnings, "LOOK_STEPS", 200)
     rates = [[0.3, 0.2, 0.1], [0.3, 0.2, 0.8]]  # the second is where the torque jumps
     given: dict[str, Any] = {"t_span": (0.0, 1e-5), "step": 1.0, "method": "DOP853(rtol=1e-10)"}
     with interpreted(), pytest.warns(ph.ShortSteps, match="of some bodies, steps of DOP853") as warned:
@@ -201,7 +201,7 @@ def test_steps_of_some_bodies_that_are_absurdly_short_are_told(monkeypatch: pyte
 
 
 def test_steps_as_short_as_they_were_asked_for_are_no_surprise(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(step_warnings, "CHECK_STEPS", 200)
+    monkeypatch.setattr(step_warnings, "LOOK_STEPS", 200)
     assert top("DOP853", 1e-6, (0.0, 3e-4)).stats.steps == 300
 
 

@@ -12,7 +12,7 @@ from polhode.kernels.steps.flows import principal_torque
 from polhode.kernels.types import Depends, Scales
 from polhode.methods import catalogue, find
 from polhode.problem import Plan, Problem
-from polhode.run.binding import NO_OTHERS, Binding, _bound_anew
+from polhode.run.binding import NO_OTHERS, Binding, _bound_for
 from polhode.run.rows import driver_of
 from tests.run.common import run
 
@@ -20,7 +20,7 @@ from tests.run.common import run
 @pytest.mark.parametrize("first", ["DOP853", "ExactPolished", "JE0"])
 def test_methods_whose_schemes_are_equal_tuples_are_not_mixed_up(first: str) -> None:
     names = [first, *sorted({"DOP853", "ExactPolished", "JE0"} - {first})]
-    _bound_anew.cache_clear()
+    _bound_for.cache_clear()
     ends = [run(torque=ph.Free(), method=name).quaternion[-1] for name in names]
     np.testing.assert_allclose(ends, [ends[0]] * 3, atol=1e-6)
 

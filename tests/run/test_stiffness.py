@@ -79,7 +79,7 @@ def thickening(t: float, q: Quat, w: Vec3, p: Any) -> Vec3:
 
 
 def test_steps_that_stability_limits_are_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(stiffness, "CHECK_STEPS", 100)
+    monkeypatch.setattr(stiffness, "LOOK_STEPS", 100)
     given: dict[str, Any] = {"omega": RATE, "t_span": (0.0, 20.0), "attitude": [0.8, 0.6, 0.0, 0.0]}
     with interpreted():
         problem = ph.simulate(BODY, thickening, method="RK4", step=1e-4, **{**given, "t_span": (0.0, 1e-4)}).problem

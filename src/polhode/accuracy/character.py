@@ -120,7 +120,7 @@ class Character(Sizes):
     """The character of a problem: its sizes, and what follows from them, which is asked for many times."""
 
     def seen_by(self, method: Method) -> "Character":
-        """The same as it is to a method that may take part in the free motion."""
+        """The character to a method that may take part in the free motion."""
         if self.comoving is None or not method.comoves:
             return self
         rate, torque_ratio = self.comoving
@@ -165,7 +165,7 @@ class TorqueTrial:
 
     @cached_property
     def parameters(self) -> tuple[float, ...]:
-        """The same as plain numbers."""
+        """The parameters of the torque as plain numbers."""
         return tuple(self.values.tolist())
 
     @cached_property
@@ -260,7 +260,7 @@ def evaluation_cost(problem: Problem, trial: TorqueTrial | None = None) -> float
 
 
 def _of_gyrostat(problem: Problem, start: Vec3, trial: TorqueTrial) -> Character:
-    """Does the same for a body with a rotor, whose momentum in principal axes is `start`, or for one that changes.
+    """The character of a problem with a rotor, where `start` is the momentum in principal axes, or a changing body.
 
     Its rates vary as fast as it turns, and with the frequency at which a rotor alone would make it nutate. A body that
     changes counts as the fastest that it becomes with its momentum.
@@ -508,7 +508,7 @@ def _sizes(kernel: UserTorque, t: float, span: float, count: int, w: Vec3, p: Fl
 def _sizes_in_time(
     kernel: UserTorque, content: str, t: float, span: float, count: int, p: tuple[float, ...]
 ) -> list[float]:
-    """The same of a torque that does not depend on the rate."""
+    """`_sizes` of a torque that does not depend on the rate."""
     return _sizes(kernel, t, span, count, (0.0, 0.0, 0.0), np.array(p))
 
 

@@ -16,7 +16,7 @@ from polhode.problem import Plan, Problem
 MOST_STEPS = 2e9
 """No run has more steps: it takes minutes at best. A billion radians under a weak torque ask for 1.5e9."""
 LONG_RUN_STEPS = 1e5
-"""The number of steps from which on it pays to compile anew for a shorter step."""
+"""The number of steps from which on a program of its own for a shorter step pays."""
 UNKNOWN_TURN_RADIANS = 1.0
 """The longest turn in a step of a method of which nothing else is known."""
 UNKNOWN = StepModel(UNKNOWN_TURN_RADIANS, (0.02, 0.02, 0.02, 0.02))
@@ -272,7 +272,8 @@ STRONG_COMOVING_RATIO = 0.4
 FLOW_COST = {False: (1.0, 1.06), True: (0.59, 0.0)}
 """The cost of an exact flow with its kick, by symmetry of the body, and what one as long as its reach costs more."""
 FLOW_COST_IN_LANES = {False: (0.26, 0.29), True: (0.10, 0.0)}
-"""The same where several bodies share the vector registers. Collocation has its points there, and gains nothing."""
+"""The cost of a flow with its kick where several bodies share the vector registers.
+Collocation has its points there, and gains nothing."""
 KICK_COST = {False: 0.41, True: 0.094}
 """The cost of a second evaluation of the torque, at an attitude ahead; for one body, and for one among many."""
 FLOW_ROUNDING = 2.4e-15

@@ -121,7 +121,7 @@ def _changes(moments: Floats) -> tuple[Floats, Floats]:
 
 @lru_cache(maxsize=128)
 def changes_of_one(a: float, b: float, c: float) -> tuple[Floats, Floats]:
-    """Does the same for the moments of one body, which has many companions."""
+    """`_changes` for the moments of one body, which has many companions."""
     return _changes(np.array([a, b, c]))
 
 

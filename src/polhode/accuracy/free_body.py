@@ -41,7 +41,7 @@ GYROSTAT_ROUNDING = 16.0
 RATE_ROUNDING = 6.0
 """The error of a momentum with a rotor in units of `EPSILON`: up to 2.6 was seen in 1,400 motions."""
 TURNED_ROUNDING = 2.0
-"""The same of a rotor between two equal moments: the axes are turned until it lies on one."""
+"""The error of a momentum, in units of `EPSILON`, with a rotor between two equal moments: axes are turned to it."""
 POINTS_OF_CURVE = 65
 """Points of the curve of the rate at which its greatest size is looked for."""
 MOST_RADIANS = 2.0**50

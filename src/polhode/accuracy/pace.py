@@ -10,11 +10,11 @@ MOST_ADAPTIVE_STEPS = 1e8
 FAIR_TURN_RADIANS = 0.03
 """Steps that turn the body by this are not short: they are many because it turns fast."""
 MOST_GROWING_STEPS = 2e9
-"""The same if steps go on to become shorter as they did: seen at one check after the other."""
+"""A run whose steps go on to become shorter, as seen at `CHECKS_IN_VAIN` checks, is given up if it wants more."""
 MOST_DRY_STEPS = 2e6
-"""The same under dry friction, which holds the body at rest by steps to and fro: shorter ones hold it no better."""
+"""The most steps under dry friction, which holds the body at rest by steps to and fro: more hold it no better."""
 CHECKS_IN_VAIN = 3
-"""The number of these checks."""
+"""The number of checks after which steps that become ever shorter are believed to go on so."""
 DRY = (
     "a torque that does not fall to zero as fast as the rate (dry friction) holds the body at rest by ever shorter "
     "steps; end the run there by a terminal event, or let the torque fall to zero within a small rate, as "

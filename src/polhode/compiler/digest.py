@@ -305,7 +305,7 @@ value between two runs."""
 class DigestWalk:
     """One walk over everything a function reaches. Each function is described once.
 
-    A quick walk takes the names of this package's functions from earlier walks, and describes only the others anew.
+    A quick walk takes the names of this package's functions from earlier walks, and describes only the others again.
     """
 
     def __init__(self, *, quick: bool = False, divided: bool = False) -> None:

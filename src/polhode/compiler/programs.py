@@ -327,7 +327,7 @@ def _compiled(make: Callable[..., T], on_compile: OnCompile, what: str, tentativ
 
 
 def _cleared(make: Callable[..., T], tentative: bool) -> T:
-    """The same, with what the compiler has left freed in this thread.
+    """Makes a program, and frees in this thread what the compiler has left.
 
     Numba is told when its functions are freed, by callbacks in which Python ignores exceptions: in the main thread a
     Ctrl-C that came then would be lost.

@@ -316,7 +316,7 @@ class Hit(NamedTuple):
 
 
 class Earlier(NamedTuple):
-    """What is known of events when a motion that was watched before goes on, or is made anew."""
+    """What is known of events when a motion that was watched before goes on, or is made again."""
 
     happened: Sequence[int] = ()
     """The numbers of the events that are at their zeros at the start."""
@@ -429,7 +429,7 @@ class Watch:
         return last.with_later(looks)
 
     def _look_at(self, looks: Looks, between: Between) -> Hit | None:
-        """Does the same for looks whose functions are evaluated together."""
+        """Notes the events along looks whose functions are evaluated together; returns the terminal one, if any."""
         all_looks = self._fine_enough(self._after_last(looks), between)
         first, looks = all_looks.part(slice(0, 1)), all_looks.part(slice(1, None))
         problem: BaseException | None = None

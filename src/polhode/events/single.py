@@ -110,7 +110,7 @@ def going_on(solution: Solution, events: tuple[Event, ...]) -> Earlier:
 
 
 def anew(solution: Solution, events: tuple[Event, ...]) -> Earlier:
-    """What is known where a solution is made anew and goes on: where it was not stopped it is not stopped now.
+    """What is known where a solution is made again and goes on: where it was not stopped it is not stopped now.
 
     Events that were not watched before are watched from its end on.
     """

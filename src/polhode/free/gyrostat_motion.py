@@ -126,7 +126,7 @@ def refuse_other_rotors(bodies: list[Body], of: Callable[[int], str]) -> None:
 _ALL_ROWS = ("_omega", "_quaternion", "_tensor", "_rotor")
 """The arrays of a `GyrostatMotion` with one row for each motion."""
 _OWN_ROWS = ("_motions", "_moments", "_axes", "_scale", "_momentum_scale")
-"""Those with one row for each motion that has a rotor."""
+"""The arrays of a `GyrostatMotion` with one row for each motion that has a rotor."""
 
 
 class GyrostatMotion(FreeMotion):

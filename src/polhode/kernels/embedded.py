@@ -165,7 +165,7 @@ def judged_by(pair: Pair) -> Callable[..., Any]:
     return judged
 
 
-class EmbeddedScheme(NamedTuple):
+class Embedded(NamedTuple):
     """The scheme of a pair. Its steps are as long as the tolerance, `Params.tuning`, allows, but at most h."""
 
     pair: Pair
@@ -214,7 +214,7 @@ def _start(body: Inertia, p: Params, t: float, s: State) -> tuple[float, ...]:
 
 
 def _again(body: Inertia, p: Params, t: float, s: State, memory: Any) -> tuple[float, ...]:
-    """The memory with which steps begin anew beyond a jump of the torque; the greatest rate is that so far."""
+    """The memory with which steps restart beyond a jump of the torque; the greatest rate is that so far."""
     following = memory[1] if memory[1] > 0.0 else FIRST_TURN / sqrt(max(memory[2], 1e-300))
     return (0.0, following, memory[2], memory[3], 0.0, 0.0, 0.0)
 
@@ -223,7 +223,7 @@ def _again(body: Inertia, p: Params, t: float, s: State, memory: Any) -> tuple[f
 
 
 def packed_steps(
-    scheme: EmbeddedScheme, pull: Pull, load_values: Callable[[Any, int], Any], lanes: int, *, gyrostat: bool,
+    scheme: Embedded, pull: Pull, load_values: Callable[[Any, int], Any], lanes: int, *, gyrostat: bool,
     changing: int,
 ) -> Callable[..., int]:  # fmt: skip
     """The loop over bodies, with the arguments of `drive.loop_over_bodies`, for a body in each lane.

@@ -53,9 +53,9 @@ ELSEWHERE = 100
 
 LANES = 8
 SAMPLES = 128
-"""The times and attitudes at which a torque is sampled."""
+"""The number of times, each with an attitude, at which a torque that depends on time is sampled."""
 FEW_SAMPLES = 32
-"""The same for a torque that does not depend on the time."""
+"""The number of attitudes at which a torque that does not depend on the time is sampled."""
 
 
 class At(NamedTuple):

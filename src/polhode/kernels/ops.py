@@ -196,7 +196,7 @@ def if_it_changes(f: Callable[[Any, Any, float], Any], body: Any, p: Any, t: flo
 
 @primitive
 def each_if_it_changes(f: Callable[[Any, Any, float], Any], body: Any, p: Any, times: tuple[float, ...]) -> Any:
-    """The same at several times; compiled, f is called once, with the times in lanes, unless they have lanes."""
+    """`if_it_changes` at several times; compiled, f is called once, with the times in lanes, unless they have lanes."""
     return tuple(if_it_changes(f, body, p, t) for t in times)
 
 

@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 
-from polhode.kernels.embedded import TSITOURAS_PAPAKOSTAS_86, VERNER_98, EmbeddedScheme
+from polhode.kernels.embedded import TSITOURAS_PAPAKOSTAS_86, VERNER_98, Embedded
 from polhode.kernels.steps.variable_steps import Adaptive, Monitor, Reversible, frequency, rate
 from polhode.methods._method import DESPUN, Keeps, Method, Option, tolerances, with_options
 from polhode.methods.axes import MR2
@@ -108,9 +108,7 @@ DOP853 = with_options(
 )
 
 
-def _embedded(
-    name: str, scheme: EmbeddedScheme, order: int, stages: int, stable: float, whose: str, cite: str
-) -> Method:
+def _embedded(name: str, scheme: Embedded, order: int, stages: int, stable: float, whose: str, cite: str) -> Method:
     seen = (scheme, scheme._replace(despun=True))  # one object of each: tolerances share a program
 
     def make(rtol: float, despun: bool) -> Method:
@@ -146,6 +144,6 @@ def _embedded(
 
 
 TsitPap86 = _embedded(
-    "TsitPap86", EmbeddedScheme(TSITOURAS_PAPAKOSTAS_86), 8, 12, 5.3, "Tsitouras and Papakostas's", "tsitouras1999"
+    "TsitPap86", Embedded(TSITOURAS_PAPAKOSTAS_86), 8, 12, 5.3, "Tsitouras and Papakostas's", "tsitouras1999"
 )
-Verner98 = _embedded("Verner98", EmbeddedScheme(VERNER_98), 9, 16, 4.5, "Verner's", "verner2010")
+Verner98 = _embedded("Verner98", Embedded(VERNER_98), 9, 16, 4.5, "Verner's", "verner2010")

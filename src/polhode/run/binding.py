@@ -64,7 +64,7 @@ NO_OTHERS = SpreadOfBodies()
 ANY_SCALES = tuple(Scales((1.0, 1.0, 1.0), (0.0, 0.0, 0.0), 1.0, axis=axis) for axis in range(4))
 """The scales for schemes that ignore them, by axis of symmetry: so another start needs no other program."""
 ANY_SCALES_WITH_ROTOR = ANY_SCALES[0]._replace(gyrostat=True)
-"""The same for gyrostats, whose symmetry no scheme makes use of."""
+"""The scales for schemes that ignore them, of gyrostats, whose symmetry no scheme makes use of."""
 
 
 def scales_of(problem: Problem, plan: Plan, others: SpreadOfBodies = NO_OTHERS) -> Scales:
@@ -149,7 +149,7 @@ def bound(
         rest = (scales.many, scales.packed, scales.axis, scales.gyrostat, scales.form, scales.carried, scales.changing)
         flows = prepared(depends, scales)
         deciding = (flows, rest)
-    return _bound_anew(scheme, kernel, tilted, windowed, depends, deciding, OutsideKey((scales, flows)))
+    return _bound_for(scheme, kernel, tilted, windowed, depends, deciding, OutsideKey((scales, flows)))
 
 
 class OutsideKey:
@@ -166,7 +166,7 @@ class OutsideKey:
 
 
 @lru_cache(maxsize=128)
-def _bound_anew(
+def _bound_for(
     scheme: ById,
     kernel: UserTorque,
     tilted: bool,

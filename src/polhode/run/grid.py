@@ -215,7 +215,7 @@ def located(segment: Segment, times: Floats) -> tuple[NDArray[np.int64], Floats]
 
 
 def _located_together(t0: Any, h: Any, last: Any, steps: Any, times: Floats) -> tuple[NDArray[np.int64], Floats]:
-    """Does the same by NumPy; the numbers of the segment may be arrays, one for each time."""
+    """Does what `located` does, by NumPy; the numbers of the segment may be arrays, one for each time."""
     before = np.minimum(np.floor((times - t0) / h), steps - 1)
     offset = times - (t0 + before * h)
     near = 8 * np.spacing(np.maximum(np.abs(times), abs(t0)))

@@ -229,7 +229,7 @@ class Stretch(NamedTuple):
     counters: NDArray[np.int64]
     """The counters at its start, as far as they are those of the segment."""
     addresses: tuple[int, int, int]
-    """Those of setting, offset and index."""
+    """The addresses of setting, offset and index."""
 
 
 BEGUN = [AT.done, AT.steps, AT.due, AT.every, AT.next, AT.times]
@@ -652,11 +652,11 @@ class Integration:
         """Notes whether the steps of an explicit method are as long as its stability allows, and many are to come."""
         stable, done, passed = self.plan.method.stable_decay, self.done, self._time()
         made, length = done - self.measured[0], abs(passed - self.measured[1])
-        if self.is_limited or not math.isfinite(stable) or made < stiffness.CHECK_STEPS:
+        if self.is_limited or not math.isfinite(stable) or made < stiffness.LOOK_STEPS:
             return
         self.measured = (done, passed)
         rest = self.problem.t_end - passed
-        if length == 0.0 or abs(rest) * made < stiffness.CHECK_STEPS * length:
+        if length == 0.0 or abs(rest) * made < stiffness.LOOK_STEPS * length:
             return
         decay, rate = self.decay_here(rest)
         self.is_limited = is_stiff(decay, rate, rest) and are_limited(length / made, decay, stable)
@@ -679,7 +679,7 @@ class Integration:
         """Warns while the run goes on, if its steps have become so short that it may never end."""
         done, passed = self.done, self._time()
         made, length = done - self.checked_lengths[0], abs(passed - self.checked_lengths[1])
-        if made < step_warnings.CHECK_STEPS:
+        if made < step_warnings.LOOK_STEPS:
             return
         self.checked_lengths = (done, passed)
         # The rate, and the one at which the torque could make the body swing.

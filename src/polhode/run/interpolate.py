@@ -68,7 +68,7 @@ class Reach:
     def _aside(
         self, setting: Floats, t0: float, q: Floats, m: Floats, z: Floats, times: Floats
     ) -> tuple[Floats, Floats, Floats] | None:  # fmt: skip
-        """Does the same for times within a step, in half the time; returns None if that does not work."""
+        """The states at times within one step, in half the time; None if that does not work."""
         run, h = self.run, self.plan.step * self.plan.method.advance
         offset = times - t0
         length = float(offset[-1])

@@ -19,11 +19,11 @@ LONG_SECONDS = 60.0
 STEP_SECONDS = 1e-7
 """The time of a step with one exact flow or one evaluation of a torque model: 0.06 to 0.12 us were measured."""
 LANE_SECONDS = 2e-8
-"""The same on a core that computes several bodies at a time."""
+"""The time of a step on a core that computes several bodies at a time."""
 BODY_SECONDS = 6e-7
 """The time in which a body of an ensemble is drawn, surveyed and reduced, on one core."""
 
-CHECK_STEPS = 10_000
+LOOK_STEPS = 10_000
 """The number of steps between two checks of their length."""
 SHORT_TURN_RADIANS = 1e-4
 """A mean turn in a step that is absurdly short. At tolerances of 1e-6 to 1e-16 a smooth torque has 0.8 to 0.05 in a
@@ -76,7 +76,7 @@ def warn_of_long_steps(made: Solution, whose: str = "") -> None:
     fastest = max(math.hypot(*made.problem.momentum_start.tolist()), math.hypot(*made.last_momentum.tolist()))
     least = min(body.moments)
     if plan.method.variable_steps or (
-        abs(plan.step) * fastest < CHECKED_TURN_RADIANS * least and made.stats.steps < CHECK_STEPS
+        abs(plan.step) * fastest < CHECKED_TURN_RADIANS * least and made.stats.steps < LOOK_STEPS
     ):
         return
     rates = (

@@ -33,7 +33,7 @@ SLOWER = 2.0
 """Friction is dry if it falls to zero by this factor less than the rate between these samples: powers of up to 0.9."""
 LEAST_DRY = 1e-12
 """A smaller part of the torque may be its rounding."""
-CHECK_STEPS = 1000
+LOOK_STEPS = 1000
 """The number of steps between two checks whether stability limits their length."""
 LIMITED = (0.25, 1.5)
 """Steps whose length, times the fastest decay, lies between these parts of what is stable are limited by stability.

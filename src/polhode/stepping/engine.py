@@ -242,8 +242,8 @@ class StepEngine:
     # --- steps
 
     def restart(self, t: float, h: float) -> None:
-        """Lets the method begin anew at the time t with steps of length h: nothing that it remembers is used."""
-        if self.counts_evaluations and self.starts:  # the memory, which has their number, begins anew
+        """Restarts the method at the time t with steps of length h: nothing that it remembers is used."""
+        if self.counts_evaluations and self.starts:  # the memory, which has their number, is set back
             self.evaluations += int(self.carried[:, -1].sum())
         self.steps_before += self.done
         self.t0, self.h, self.done = t, h, 0

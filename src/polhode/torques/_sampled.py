@@ -211,7 +211,7 @@ class Sampled(Spanned, Torque):
         return (self.period, self.phase, *self.source.parameters(body))
 
     def kept_parameters(self, body: Body) -> Sequence[float]:
-        """Those of them that mean something beyond this process."""
+        """The parameters that mean something beyond this process."""
         return (self.period, self.phase, *self.source.kept_parameters(body))
 
     @property

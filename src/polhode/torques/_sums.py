@@ -438,7 +438,7 @@ class SumTorque(Torque):
         return SumTorque(tuple(terms))
 
     def parameter_rows(self, tensors: Floats, rotors: Floats | None = None) -> Floats:
-        """The same for many bodies, one row each."""
+        """The parameters of many bodies, one row each."""
         blocks: list[Floats] = []
         for term in self.terms:
             rows = term.torque.parameter_rows(tensors, rotors)

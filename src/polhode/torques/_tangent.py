@@ -60,17 +60,17 @@ class TangentTorque(Torque):
 
     @property
     def breakpoints(self) -> tuple[float, ...]:
-        """Those of the torque."""
+        """The breakpoints of the torque."""
         return self.plain.breakpoints
 
     @property
     def knots(self) -> tuple[float, ...]:
-        """Those of the torque."""
+        """The knots of the torque."""
         return self.plain.knots
 
     @property
     def axis(self) -> Vec3 | None:
-        """That of the torque."""
+        """The axis of the torque."""
         return self.plain.axis
 
 

@@ -119,7 +119,7 @@ class Torque(ABC):
         return _reads_body(type(self))
 
     def kept_parameters(self, body: Body) -> Sequence[float]:
-        """Those of the parameters that mean something beyond this process: what files keep."""
+        """The parameters that mean something beyond this process: what files keep."""
         return self.parameters(body)
 
     def parameter_rows(self, tensors: Floats, rotors: Floats | None = None) -> Floats:

@@ -64,7 +64,7 @@ class Damper(Torque):
     speed: float = 0.0
     """The speed of the ring at the start relative to the body, in rad/s, used where `state` is not given."""
     angle: float = 0.0
-    """The angle of the ring at the start relative to the body, in rad, likewise."""
+    """The angle of the ring at the start relative to the body, in rad, used where `state` is not given."""
 
     depends = Depends.POSITION | Depends.RATE
     reads_attitude = False

@@ -76,7 +76,7 @@ def light(s: State6, ray: Ray, radius: float) -> float:
 
 
 def listed_light(handle: float, t: float) -> float:
-    """The same from a table of entries and exits."""
+    """1 in the light of the Sun and 0 in the shadow of the planet, from a table of entries and exits."""
     return table_at(handle, t)[0]
 
 

@@ -34,7 +34,7 @@ def scaled_tensor(body: Body, c: float) -> list[float]:
 
 
 def scaled_tensors(tensors: Floats, c: float, others: Sequence[float]) -> Floats:
-    """The same for a stack of tensors, one row each, followed by `others`, which are the same for all."""
+    """The numbers of `scaled_tensor` for a stack of tensors, a row each, followed by `others`, equal for all."""
     xx, yy, zz, xy, xz, yz = (c * tensors[:, i, j] for i, j in ((0, 0), (1, 1), (2, 2), (0, 1), (0, 2), (1, 2)))
     same = (np.full(len(tensors), x) for x in others)
     return np.stack([xx, yy, zz, xy, xz, yz, *same], axis=1)
@@ -165,7 +165,7 @@ class GravityGradient(Torque):
         return (*scaled_tensor(body, self._factor), *self._rest)
 
     def parameter_rows(self, tensors: Floats, rotors: Floats | None = None) -> Floats:
-        """The same for many bodies, one row each."""
+        """The parameters of many bodies, one row each."""
         return scaled_tensors(tensors, self._factor, self._rest)
 
     @property
@@ -285,7 +285,7 @@ class OrbitalGravityGradient(Torque):
         return (*scaled_tensor(body, 3 * self.orbital_rate**2), *self._orbit())
 
     def parameter_rows(self, tensors: Floats, rotors: Floats | None = None) -> Floats:
-        """The same for many bodies, one row each."""
+        """The parameters of many bodies, one row each."""
         return scaled_tensors(tensors, 3 * self.orbital_rate**2, self._orbit())
 
     def _orbit(self) -> Sequence[float]:

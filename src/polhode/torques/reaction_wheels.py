@@ -133,7 +133,7 @@ class ReactionWheels(Torque):
     """K, in N m/rad: motors turn the body by -K e - D w, with e the small turn from the target. One number, three
     numbers along the body axes, or the rows of a matrix."""
     rate_gain: Gain = 0.0
-    """D, in N m s, likewise."""
+    """D, in N m s: one number, three numbers along the body axes, or the rows of a matrix."""
     target: tuple[float, float, float, float] = (1.0, 0.0, 0.0, 0.0)
     """The attitude to which gains turn the body, as a quaternion from body to space axes, scalar first; its length
     does not matter."""

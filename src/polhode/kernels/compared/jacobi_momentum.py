@@ -29,7 +29,7 @@ LEAST_DIFFERENCE = 2.0**-26
 left, and the momentum is good to about 1e-12."""
 
 LEAST_DIFFERENCE_EXTENDED = 2.0**-80
-"""The same for two-doubles, with which the momentum is then still good to its last digit."""
+"""This bound for two-doubles, with which the momentum is still good to its last digit."""
 
 
 class Labels(NamedTuple):

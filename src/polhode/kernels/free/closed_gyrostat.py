@@ -234,7 +234,7 @@ def _beyond(p: Quadratic, length: DD, end: DD, other: DD, bounded: bool) -> DD:
 
 
 def _turned(v: Interval) -> Interval:
-    """The same with e in the opposite direction."""
+    """An interval with e in the opposite direction."""
     second = 3.0 - v.first if v.mixed else v.first
     return Interval(
         dd.negative(v.hi), dd.negative(v.lo), second, v.mixed, v.at_hi, v.at_lo, v.R, v.sum, v.gap, v.difference,

@@ -325,7 +325,7 @@ def loop_over_bodies(stepper: BoundStep, drive: Callable[..., int]) -> Callable[
 
 
 def packed_loop_over_bodies(stepper: BoundStep, drive: Callable[..., int], lanes: int) -> Callable[..., int]:
-    """The same loop with `lanes` bodies at a time in the lanes of one driver.
+    """The loop over many bodies, `lanes` of them at a time in the lanes of one driver.
 
     Bodies that have made the same number of steps go together. A body that fails in lanes gets the status ALONE: the
     loop over single bodies goes on with it, and finds out whether anything is wrong. The loop returns their number.

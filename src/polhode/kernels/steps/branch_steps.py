@@ -47,8 +47,8 @@ LEAST = 2e-15
 AT_ONCE = 1e-5
 """The part of a step in which a crossing is not waited for: the next step begins on the other side."""
 MOST_TURNS, FREE_STEPS, QUIET_STEPS = 3, 100.0, 9.0
-"""After as many such crossings the motion is held at the bend, and goes on for some steps with decisions made anew; one
-of them that meets no bend counts as ten."""
+"""After as many such crossings the motion is held at the bend, and goes on for some steps in which each evaluation
+makes its decisions; a step that meets no bend counts as ten."""
 
 
 def located(pull: Pull, decisions: int, carried: tuple[float, ...] = ()) -> BoundStep:
@@ -196,8 +196,12 @@ def located(pull: Pull, decisions: int, carried: tuple[float, ...] = ()) -> Boun
                                 or distance(other, end, unit, sizes) * abs(ahead) <= allowed
                             ):
                                 count = memory[turns] + 1.0 if abs(length) < AT_ONCE * abs(tried) else 0.0
-                                anew = FREE_STEPS if count >= MOST_TURNS else 0.0
-                                return new, kept(b2, length, following, largest, sizes, other, anew, count, spent), OK
+                                freely = FREE_STEPS if count >= MOST_TURNS else 0.0
+                                return (
+                                    new,
+                                    kept(b2, length, following, largest, sizes, other, freely, count, spent),
+                                    OK,
+                                )
                         there = length + ahead + (resolution if h > 0.0 else -resolution)
                         there = max(length - CLOSE * abs(tried), min(there, length + CLOSE * abs(tried)))
                         there = bounded(there, least, tried)

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 FREE, COUNT = 0, 1
-"""The index of the number that is not zero while decisions are made anew at every evaluation, and of the number of
+"""The index of the number that is not zero while decisions are made at every evaluation, and of the number of
 evaluations since the start of a step."""
 FIRST = 2
 """The index of the first cell. A cell has, at these offsets: the margin, the side, and the margins in the course of a

@@ -79,10 +79,10 @@ class Tables(NamedTuple):
     caught: tuple[float, ...]
     """The weights of sequences that have ended before the last evaluation."""
     last: tuple[float, ...]
-    """Those of sequences that end with it."""
+    """The weights of sequences that end with the last evaluation."""
     caught_error: tuple[float, ...]
     last_error: tuple[float, ...]
-    """The same for the error: the step less the one of the next lower order, without the coarsest sequence."""
+    """Both kinds of weights for the error: the step less that of the next order, without the coarsest sequence."""
     root: tuple[float, ...]
     """The power of the square of an error with which steps change."""
 
@@ -172,7 +172,7 @@ def sum_of_four(x: Any) -> Any:
 
 
 def one_by_one(view: View, layout: Layout) -> Attempt:
-    """The same attempt, one sequence after the other: with the same bits, for torques without lanes."""
+    """An attempt with one sequence after the other: it has the bits of `in_lanes`, for torques without lanes."""
     x, text, slope = tables(layout), ["zero = scaled(0.0, k)"], view.slope
 
     def sequence(

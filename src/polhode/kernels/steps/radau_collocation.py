@@ -60,7 +60,7 @@ class ScratchLayout(NamedTuple):
     values: int
     """The values at the nodes, less that at the start, node by node."""
     before: int
-    """The same of the last step."""
+    """The values at the nodes of the last step, less that at its start."""
     waves: int
     """The values in the coordinates in which the equations fall apart."""
     slopes: int

@@ -157,7 +157,7 @@ def held_vector(v: Any) -> Any:
 
 
 def held_quaternion(q: Any) -> Any:
-    """The same for the rows of a quaternion."""
+    """The rows of a quaternion that stay as they are when others are written in their place."""
     return (1.0 * q[0], 1.0 * q[1], 1.0 * q[2], 1.0 * q[3])
 
 

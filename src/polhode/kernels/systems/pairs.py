@@ -145,7 +145,7 @@ def along_line(value: Callable[..., Any]) -> Callable[..., float]:
 
 @lru_cache(maxsize=64)
 def slope_along_line(slope: Callable[..., Any]) -> Callable[..., Any]:
-    """The same with its derivatives."""
+    """A potential of the distance and its derivative, with the arguments and results of one of directions."""
 
     def directed_slope(d: Vec3, u: Vec3, w: Vec3, p: Any, a: int, b: int) -> Any:
         r = sqrt(dot(d, d))
