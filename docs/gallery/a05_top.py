@@ -12,8 +12,9 @@ import numpy as np
 
 import polhode as ph
 
+plt.style.use("polhode.plots.polhode")
 body, weight = ph.Body([5, 5, 1]), ph.HeavyTop(20)
-figure, axes = plt.subplots(1, 3, figsize=(9, 3.2), layout="constrained", sharex=True, sharey=True)
+figure, axes = plt.subplots(1, 3, figsize=(10, 4), sharex=True, sharey=True)
 for panel, push, name in zip(axes, (0.0, 0.1, -0.25), ("released", "pushed along", "pushed back"), strict=True):
     lean = 0.6
     attitude = [np.cos(lean / 2), np.sin(lean / 2), 0, 0]
@@ -26,4 +27,6 @@ for panel, push, name in zip(axes, (0.0, 0.1, -0.25), ("released", "pushed along
     panel.plot(tip[:, 0], tip[:, 1], lw=0.9)
     panel.set_title(name)
     panel.set_aspect("equal")
+    panel.set_xlabel("X of the tip")
+axes[0].set_ylabel("Y of the tip")
 plt.show()

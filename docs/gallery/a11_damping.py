@@ -10,6 +10,7 @@ import numpy as np
 
 import polhode as ph
 
+plt.style.use("polhode.plots.polhode")
 s = ph.simulate(
     ph.Body([20.0, 30.0, 40.0]),
     ph.LinearDamping(0.4),
@@ -19,10 +20,10 @@ s = ph.simulate(
     method="RK4",
 )
 share = np.abs(s.omega) / np.linalg.norm(s.omega, axis=1, keepdims=True)
-figure, (above, below) = plt.subplots(2, 1, figsize=(7, 5), layout="constrained", sharex=True)
+figure, (above, below) = plt.subplots(2, 1, figsize=(7, 5), sharex=True)
 above.plot(s.t, np.degrees(s.omega), label=["x", "y", "z"])
-above.set_ylabel("rate (deg/s)")
-above.legend()
+above.set_ylabel("rate (°/s)")
+above.legend(title="body axis")
 below.plot(s.t, share)
-below.set(xlabel="t (s)", ylabel="share of each axis")
+below.set(xlabel="time (s)", ylabel="share of each axis")
 plt.show()

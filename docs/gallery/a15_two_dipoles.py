@@ -14,6 +14,8 @@ import numpy as np
 
 import polhode as ph
 
+plt.style.use("polhode.plots.polhode")
+
 
 def dipoles(d, u, w, a, b):
     """The energy of two dipoles u and w at the distance d, with a hard core."""
@@ -31,7 +33,7 @@ system = ph.System(
 forces = ph.pairs(dipoles, [ph.systems.Site(axis=(1.0, 0.0, 0.2))])
 times = np.linspace(0, 20, 400)
 motion = ph.simulate_system(system, forces, t_span=(0, 20), rtol=1e-12, t_eval=times)
-figure, (left, right) = plt.subplots(1, 2, figsize=(9, 3.6), layout="constrained")
+figure, (left, right) = plt.subplots(1, 2, figsize=(9, 3.6))
 left.plot(times, np.linalg.norm(motion.position[:, 1] - motion.position[:, 0], axis=1))
 left.set(xlabel="time (s)", ylabel="distance (m)")
 for rtol in (1e-5, 1e-7, 1e-9):

@@ -14,6 +14,8 @@ import numpy as np
 
 import polhode as ph
 
+plt.style.use("polhode.plots.polhode")
+
 
 def wall(t, x, q, p):
     """Gravity, and a push on the ends of each body that grows exponentially with their depth."""
@@ -45,7 +47,7 @@ def energy(t, x, q, p):
 body = ph.Body.named("soft-wall")
 system = ph.System(body, mass=1.0, position=[[0, 0, 3]], velocity=[[0.2, 0, 0]], omega=[[0.4, 0.1, -0.3]])
 forces = ph.forces(wall, parameters=[40.0], potential=energy)
-figure, (left, right) = plt.subplots(1, 2, figsize=(9, 3.6), layout="constrained")
+figure, (left, right) = plt.subplots(1, 2, figsize=(9, 3.6))
 for method in ("Strang", "NMB"):
     s = ph.simulate_system(system, forces, t_span=(0, 30), step=0.002, method=method, every=10)
     left.plot(s.t, s.position[:, 0, 2], label=method)

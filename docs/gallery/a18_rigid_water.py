@@ -18,6 +18,7 @@ from scipy.spatial.transform import Rotation
 
 import polhode as ph
 
+plt.style.use("polhode.plots.polhode")
 KCAL = 1 / 48.88821291**2  # kcal/mol in g/mol A^2/fs^2
 water = ph.Body([0.61457, 1.155115, 1.769685], name="water")
 oxygen, hydrogens, charge = (0, -0.0656, 0), [(0.75695, 0.5203, 0), (-0.75695, 0.5203, 0)], (0, 0.0844, 0)
@@ -36,7 +37,7 @@ system = start.replace(
     position=warm.position[-1], velocity=warm.velocity[-1], attitude=warm.quaternion[-1], omega=warm.omega[-1]
 )
 steps = np.array([0.25, 0.5, 1.0, 2.0, 3.0])
-plt.figure(figsize=(6, 3.8), layout="constrained")
+plt.figure(figsize=(6, 3.8))
 for method, marker in (("Strang", "o"), ("NO_SQUISH", "x"), ("BlanesMoanS6", "s")):
     errors = []
     for h in steps:
@@ -45,6 +46,8 @@ for method, marker in (("Strang", "o"), ("NO_SQUISH", "x"), ("BlanesMoanS6", "s"
     plt.loglog(steps, errors, marker=marker, label=method)
 by_lammps = [1.46e-5, 6.31e-5, 2.87e-4, 9.20e-4, 2.21e-3]  # measured with LAMMPS of July 2025, see above
 plt.loglog(steps, by_lammps, "k+", ms=11, label="LAMMPS")
+plt.xticks(steps, steps)
+plt.minorticks_off()
 plt.xlabel("step (fs)")
 plt.ylabel("rms error of the energy / kinetic energy")
 plt.legend()

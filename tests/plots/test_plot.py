@@ -264,6 +264,21 @@ def test_moving_pictures(watched: ph.Solution, tmp_path: Path, monkeypatch: pyte
         FLIP.animate("c.mp4")
 
 
+def test_a_film_has_few_colours_on_white_and_lasts_as_long_as_asked(tmp_path: Path) -> None:
+    from PIL import Image, ImageSequence
+
+    from polhode.plots.plot_moving import PAINTS
+
+    still = ph.FreeMotion(BODY, [0.0, 0.0, 0.0])
+    for motion, name in ((FLIP, "a.gif"), (still, "b.gif")):
+        with Image.open(motion.animate(tmp_path / name, t_span=(0, 1e-6), seconds=0.5, fps=10)) as made:
+            frames = [(frame.convert("RGB"), frame.info["duration"]) for frame in ImageSequence.Iterator(made)]
+        assert sum(lasts for _, lasts in frames) == 500
+        for frame, _ in frames:
+            assert len(frame.getcolors() or ()) <= PAINTS
+            assert frame.getpixel((3, 3)) == (255, 255, 255)
+
+
 def test_a_fast_body_does_not_seem_to_jump(watched: ph.Solution) -> None:
     from polhode.page.content import FreeRun
     from polhode.plots.plot_moving import _times

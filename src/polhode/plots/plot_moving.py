@@ -12,22 +12,21 @@ import numpy as np
 
 from polhode.files.atomic import AnyPath, whole_file
 from polhode.page.content import attitudes, upright
-from polhode.plots.plot import Figure, FigureCanvasAgg
+from polhode.plots.plot import AXES, Figure, FigureCanvasAgg
 from polhode.support.arrays import lengths, to_space
 
 if TYPE_CHECKING:
     from polhode.page.content import BodyRun, Run
     from polhode.support.arrays import Floats
 
-COLOURS = ("#4477aa", "#ee6677", "#ccbb44")
 ENDINGS = (".gif", ".mp4")
 
 MOST_TURN = 0.35
 """How far the body turns between two frames, at most, in rad: with more it would seem to jump, or to turn backwards."""
 MOST_FRAMES = 3000
 
-TRAIL = 0.8
-"""How long the trail of the corner stays, in seconds of the film."""
+TRAIL, FINE = 0.8, 8
+"""How long the trail of the corner stays, in seconds of the film, and how many points it has for each frame."""
 
 
 def animate(run: Run, path: AnyPath, *, is_span_given: bool, seconds: float, fps: int, overwrite: bool) -> Path:
@@ -65,9 +64,31 @@ def _filmed(scene: tuple[Figure, Any], frames: int, writer: Any, path: AnyPath, 
             for k in range(frames):
                 draw(k)
                 writer.grab_frame()
+        if made.suffix == ".gif":
+            _repaint(made)
         with whole_file(path, overwrite=overwrite) as file:
             file.write(made.read_bytes())
     return Path(path)
+
+
+PAINTS = 32
+"""Colours of a GIF: faces, lines, and what lies between them at edges. With 256 it would be half as large again."""
+
+
+def _repaint(film: Path) -> None:
+    """Gives all frames of a GIF the same few colours."""
+    from PIL import Image, ImageSequence
+
+    with Image.open(film) as shown:
+        timed = [(frame.convert("RGB"), frame.info["duration"]) for frame in ImageSequence.Iterator(shown)]
+    frames, durations = zip(*timed, strict=True)  # a frame like the one before is not there: that lasts longer
+    some = np.concatenate([np.asarray(frame) for frame in frames[:: max(1, len(frames) // 8)]])
+    paints = Image.fromarray(some).quantize(PAINTS)
+    near = np.reshape(paints.getpalette() or (), (-1, 3))
+    near[(near > 240).all(axis=1)] = 255  # the ground is white
+    paints.putpalette(near.ravel().tolist())
+    first, *others = (frame.quantize(palette=paints, dither=Image.Dither.NONE) for frame in frames)
+    first.save(film, save_all=True, append_images=others, duration=durations, loop=0, optimize=True)
 
 
 def _writer(ending: str, fps: int) -> Any:
@@ -94,15 +115,19 @@ def _times(run: Run, frames: int, is_span_given: bool) -> Floats:
 
 def _scene(run: Run, t: Floats, fps: int) -> tuple[Figure, Any]:
     """A figure and what draws a frame in it."""
-    q = attitudes(run, t)
     turn = upright(run)
-    columns = [to_space(turn[None, :], to_space(q, axis[None, :])) for axis in np.eye(3)]
-    matrices = np.stack(columns, axis=2)
+
+    def turned(q: Floats, vector: Floats) -> Floats:
+        return to_space(turn[None, :], to_space(q, vector[None, :]))
+
+    q = attitudes(run, t)
+    matrices = np.stack([turned(q, axis) for axis in np.eye(3)], axis=2)
     moments = run.body.moments
     half = np.sqrt(np.maximum(moments.sum() / 2.0 - moments, 0.01 * moments.max()))
     sides, colours = _faces(half)
     sides = [side @ run.body.axes.T for side in sides]
-    corner = matrices @ (run.body.axes @ half)
+    fine = np.interp(np.arange(FINE * (t.size - 1) + 1) / FINE, np.arange(t.size), t)
+    corner = turned(attitudes(run, fine), run.body.axes @ half)
     box = _polygons(sides, facecolors=colours, edgecolors="0.2", linewidths=0.6)
     figure, axes, tell = _stage(t, np.zeros(3), 1.05 * float(np.sqrt(half @ half)))
     axes.add_collection3d(box)
@@ -110,7 +135,7 @@ def _scene(run: Run, t: Floats, fps: int) -> tuple[Figure, Any]:
 
     def draw(k: int) -> None:
         box.set_verts([side @ matrices[k].T for side in sides])
-        trail.set_data_3d(*corner[max(0, k - round(TRAIL * fps)) : k + 1].T)
+        trail.set_data_3d(*corner[FINE * max(0, k - round(TRAIL * fps)) : FINE * k + 1].T)
         tell(k)
 
     return figure, draw
@@ -176,5 +201,5 @@ def _faces(half: Floats) -> tuple[list[Floats], list[str]]:
         corners[:, first] = half[first] * np.array([-1, 1, 1, -1])
         corners[:, second] = half[second] * np.array([-1, -1, 1, 1])
         found.append(corners)
-        colours.append(COLOURS[axis])
+        colours.append(AXES[axis][0])
     return found, colours
