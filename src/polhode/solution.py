@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 import numpy as np
 
@@ -58,6 +58,8 @@ if TYPE_CHECKING:
     from polhode.free.free_motion import FreeMotion
     from polhode.free.jacobian_motion import Covariance
     from polhode.run.tangents import Derivatives
+
+T = TypeVar("T")
 
 INTERPRETED_ROWS = 20_000
 """Up to this number of rows a potential is evaluated in plain Python, which is quicker than to compile it."""
@@ -109,6 +111,18 @@ def blaming_potential(torque: str) -> Iterator[None]:
         yield
     except KernelRaised as problem:
         raise ValueError(f"the potential of {torque} raised {problem}") from None
+
+
+def known_potential(torque: Torque, make: Callable[[], T]) -> T | None:
+    """What `make` makes of the potential of a torque; None, with a warning, if the user's function raises something."""
+    try:
+        return make()
+    except Exception as problem:  # it may raise anything, and the states must not be lost for it
+        if is_from_handler(problem):
+            raise
+        failed = f"the potential of {torque.name} failed ({type(problem).__name__}: {problem})"
+        warnings.warn(f"{failed}: its energies are saved as NaN", UserWarning, stacklevel=4)
+        return None
 
 
 def potentials(torque: Torque, values: Floats, t: Floats, q: Floats) -> Floats:
@@ -487,11 +501,10 @@ class Solution(WithAttitudes, WithMomenta, Turning):
         With a path, which may come first, the figure is saved there, too, as PNG, SVG or PDF by the ending of the
         name. With `ax` one quantity is drawn on axes of your own, beside what they have.
         """
-        from polhode.plots.plot import draw, draw_on, finished, is_path, save
+        from polhode.plots.plot import draw, draw_on, finished, path_first, save
 
-        if what and path is None and is_path(what[0]):
-            path, *what = what  # type: ignore[assignment]
-        names = [os.fspath(name) for name in what]
+        path, asked = path_first(what, path)
+        names = [os.fspath(name) for name in asked]
         if ax is not None:
             if len(names) != 1 or quantities:
                 raise ValueError(f"axes take one quantity, such as plot('omega', ax=ax), not {names!r}")
@@ -500,7 +513,7 @@ class Solution(WithAttitudes, WithMomenta, Turning):
                 save(cast("Figure", ax.figure), path)
             return cast("Figure", ax.figure)
         figure = draw(self, read_quantities(quantities), names, degrees=degrees)
-        return finished(figure, *([] if path is None else [path]))
+        return finished(figure, path)
 
     def _run(self, t_span: Any, name: str | None = None) -> Any:
         from polhode.page.content import SolutionRun
@@ -678,13 +691,8 @@ class Solution(WithAttitudes, WithMomenta, Turning):
         """This solution, or one whose potential energies are NaN, with a warning, if they cannot be had."""
         if not self._has_potential:
             return self
-        try:
-            _ = self.potential_energy, self._potential_at_start(), [e.potential_energy for e in self.events]
-        except Exception as problem:  # the user's code may raise anything, and the states must not be lost for it
-            if is_from_handler(problem):
-                raise
-            failed = f"the potential of {self.torque.name} failed ({type(problem).__name__}: {problem})"
-            warnings.warn(f"{failed}: its energies are saved as NaN", UserWarning, stacklevel=3)
+        parts = (self, *self.events)
+        if known_potential(self.torque, lambda: [(s.potential_energy, s._potential_at_start()) for s in parts]) is None:
             events = tuple(e._without_potential() for e in self.events)
             return dataclasses.replace(self._without_potential(), events=events)
         return self

@@ -114,7 +114,7 @@ def plot(
         raise ValueError("quantities must name at least one, such as 'omega', and 'difference' needs two motions")
     first = solutions[0]
     head = title or titled(first)
-    return finished(draw(solutions, called, what, head, degrees=degrees), *([] if path is None else [path]))
+    return finished(draw(solutions, called, what, head, degrees=degrees), path)
 
 
 def _solutions(motions: Sequence[Any]) -> list[Solution]:

@@ -308,7 +308,7 @@ class Drift:
         from polhode.plots.plot import finished
         from polhode.plots.plot_drift import draw
 
-        return finished(draw(self), *([] if path is None else [path]))
+        return finished(draw(self), path)
 
     def _table(self) -> dict[str, netcdf.Variable]:
         seen = [(m.period, m.precession_period) for m in self._motions()]

@@ -23,8 +23,4 @@ if TYPE_CHECKING:
     from polhode.cluster.manifest import PlanError as PlanError
     from polhode.cluster.worker import WorkerRefused as WorkerRefused
 
-_NAMES = {
-    "crew": "PartsFailed WorkersLost", "manifest": "PlanError", "polhode.api.plan": "PlanInterrupted",
-    "worker": "WorkerRefused",
-}  # fmt: skip
-__getattr__, __dir__, __all__ = on_demand(__name__, _NAMES)
+__getattr__, __dir__, __all__ = on_demand(__name__)

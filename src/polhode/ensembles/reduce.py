@@ -568,7 +568,7 @@ class Reduced(Mapping[str, Any]):
             raise ValueError(
                 f"there is nothing over time to draw: {', '.join(self.arrays) or 'nothing'} has no time left"
             )
-        return finished(figure, *([] if path is None else [path]))
+        return finished(figure, path)
 
     def to_xarray(self) -> Dataset:
         """Everything as an xarray Dataset, with units."""

@@ -6,7 +6,6 @@ import json
 import math
 import operator
 import os
-import warnings
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -42,6 +41,7 @@ from polhode.solution import (
     attributes_of,
     blaming_potential,
     checked_contents,
+    known_potential,
     potentials,
     read_quantities,
     table_columns,
@@ -49,7 +49,6 @@ from polhode.solution import (
 from polhode.support import checks
 from polhode.support.arrays import Floats, dots, to_space
 from polhode.support.extras import needed
-from polhode.support.interrupts import is_from_handler
 from polhode.torques import Torque
 
 if TYPE_CHECKING:
@@ -402,19 +401,18 @@ class Ensemble(WithAttitudes, WithMomenta):
         ... )
         >>> figure = many.plot("omega", "pointing_angle_deg(y, [0, 1, 0])", quantiles=[0.1, 0.5, 0.9])
         """
-        from polhode.plots.plot import finished, is_path, save
+        from polhode.plots.plot import finished, path_first, save
         from polhode.plots.plot_many import LEVELS, Drawable, draw
 
-        if what and path is None and not callable(what[0]) and is_path(what[0]):
-            path, *what = what  # type: ignore[assignment]
-        if ax is not None and len(what) != 1:
+        path, asked = path_first(what, path)
+        if ax is not None and len(asked) != 1:
             raise ValueError(f"axes take one quantity, such as plot('omega', ax=ax), not {what!r}")
         levels = LEVELS if quantiles is None else tuple(checks.row("quantiles", quantiles).tolist())
         if len(levels) % 2 == 0 or min(levels) < 0.0 or max(levels) > 1.0 or any(np.diff(levels) <= 0.0):
             raise ValueError(
                 f"quantiles must be an odd number of numbers from 0 to 1 that rise, as 0.1, 0.5, 0.9, not {quantiles!r}"
             )
-        named = dict(map(self._over_time, what))
+        named = dict(map(self._over_time, asked))
         table = {name: Drawable(*entry) for name, entry in (self.table() | named).items()}
         figure = draw(table, self._title(), list(named), levels, ax)
         if figure is None:
@@ -423,7 +421,7 @@ class Ensemble(WithAttitudes, WithMomenta):
             if path is not None:
                 save(figure, path)
             return figure
-        return finished(figure, *([] if path is None else [path]))
+        return finished(figure, path)
 
     def _over_time(self, what: Any) -> tuple[str, tuple[tuple[str, ...], Any, dict[str, str]]]:
         """The name of a quantity, and it as tables have it."""
@@ -600,22 +598,14 @@ class Ensemble(WithAttitudes, WithMomenta):
             found["plan_number"] = (each, self.plan_number, {"long_name": "number of the plan in the attribute plans"})
         potential = self.saved_potential
         if potential is None and self._has_potential and not is_kept(self.start.torque(0), self.start.bodies[0]):
-            potential = self._known_potential()
+            made = known_potential(
+                self.problem.torque, lambda: np.concatenate([self._potential_at_start(), self.potential_energy], axis=1)
+            )
+            potential = np.full((len(self), 1 + self.t.size), np.nan) if made is None else made
         if potential is not None:
             found["potential_start"] = (each, potential[:, 0], {"long_name": "potential energy at the start"})
             found["potential_energy"] = (("body", "time"), potential[:, 1:], attributes_of("potential_energy"))
         return found
-
-    def _known_potential(self) -> Floats:
-        """The potential energy at the start and in each row; NaN, with a warning, if it cannot be had."""
-        try:
-            return np.concatenate([self._potential_at_start(), self.potential_energy], axis=1)
-        except Exception as problem:  # the user's code may raise anything, and the states must not be lost for it
-            if is_from_handler(problem):
-                raise
-            failed = f"the potential of {self.problem.torque.name} failed ({type(problem).__name__}: {problem})"
-            warnings.warn(f"{failed}: its energies are saved as NaN", UserWarning, stacklevel=4)
-            return np.full((len(self), 1 + self.t.size), np.nan)
 
     def _more_about(self) -> dict[str, Any]:
         """The attributes that a file needs besides those of the table."""

@@ -207,7 +207,7 @@ class Fit:
         from polhode.plots.plot import finished
         from polhode.plots.plot_fit import draw
 
-        return finished(draw(self), *([] if path is None else [path]))
+        return finished(draw(self), path)
 
     def __str__(self) -> str:
         return "\n".join(self._lines())

@@ -716,7 +716,7 @@ class FreeMotion(Turning):
         from polhode.plots.plot import finished
         from polhode.plots.plot_free import draw
 
-        return finished(draw(self), *([] if path is None else [path]))
+        return finished(draw(self), path)
 
     def _run(self, t_span: Any, name: str | None = None) -> Any:
         from polhode.page.content import FreeRun

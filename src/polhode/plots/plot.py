@@ -401,13 +401,21 @@ def save(figure: Figure, path: AnyPath, *, overwrite: bool = True) -> None:
         figure.savefig(file, format=ending, dpi=150)
 
 
-def finished(figure: Figure, *paths: AnyPath) -> Figure:
-    """Saves a picture at the paths; without one, makes it known to pyplot, so that `plt.show()` shows it.
+def path_first(what: Sequence[Any], path: AnyPath | None) -> tuple[AnyPath | None, list[Any]]:
+    """The path of a picture, which may stand before what is drawn, and what is drawn."""
+    if what and path is None and not callable(what[0]) and is_path(what[0]):
+        return what[0], list(what[1:])
+    return path, list(what)
+
+
+def finished(figure: Figure, *given: AnyPath | None) -> Figure:
+    """Saves a picture at the given paths; without one, makes it known to pyplot, so that `plt.show()` shows it.
 
     Pyplot is told only if the user works with it, that is, has imported it or sits in a notebook, and only from the
     main thread, because its list of figures is no place for others. Where no windows are opened, pictures that were
     followed by many others are taken from that list again, so that loops need not close them.
     """
+    paths = [path for path in given if path is not None]
     for path in paths:
         save(figure, path)
     if paths or threading.current_thread() is not threading.main_thread() or not _uses_pyplot():

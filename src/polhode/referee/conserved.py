@@ -5,12 +5,12 @@ from collections.abc import Iterator
 import numpy as np
 
 from polhode.body import Body
-from polhode.kernels.ops import read_only
 from polhode.kernels.types import Depends
 from polhode.referee.causes import LogBesideTruth
 from polhode.referee.faults import Fault
 from polhode.referee.noise import Noise
 from polhode.referee.truth import thinned
+from polhode.solution import potentials
 from polhode.support.arrays import Floats, dots, to_space
 from polhode.torques import Torque
 
@@ -27,11 +27,10 @@ def kinetic_energy(body: Body, w: Floats) -> Floats:
 
 def potential_energy(torque: Torque, body: Body, t: Floats, q: Floats) -> Floats | None:
     """The potential energy in each row; None: the torque has no potential."""
-    kernel = torque.potential_kernel
-    if kernel is None or torque.depends is Depends.NOTHING:
+    if torque.potential_kernel is None or torque.depends is Depends.NOTHING:
         return None
-    p = read_only(np.array(torque.parameters(body), dtype=np.float64))
-    return np.array([kernel(x, tuple(y), p) for x, y in zip(t.tolist(), q.tolist(), strict=True)])
+    (energies,) = potentials(torque, np.array([torque.parameters(body)], dtype=np.float64), t, q[None])
+    return np.asarray(energies)
 
 
 def column_faults(trial: LogBesideTruth, noise: Noise | None) -> Iterator[Fault]:
@@ -65,18 +64,14 @@ def column_faults(trial: LogBesideTruth, noise: Noise | None) -> Iterator[Fault]
             yield Fault(raw.kind, f"{sentence} it is wrong.", "possible")
 
 
-def _norms(x: Floats) -> Floats:
-    return np.asarray(np.sqrt((x * x).sum(axis=1)))
-
-
 def _compared(stated: Floats, made: Floats, may_be_shifted: bool) -> tuple[float, float, Floats]:
     """Residual of the best factor (and shift), that factor, and the differences without it; all relative."""
-    size = float(_norms(made).max()) or 1.0
+    size = float(np.linalg.norm(made, axis=1).max()) or 1.0
     factor = float((stated * made).sum()) / (float((made * made).sum()) or 1.0)
-    left = _norms(stated - factor * made)
-    off = _norms(stated - made)
+    left = np.linalg.norm(stated - factor * made, axis=1)
+    off = np.linalg.norm(stated - made, axis=1)
     if may_be_shifted:
         basis = np.hstack([made, np.ones_like(made)])
-        left = _norms(stated - basis @ np.linalg.lstsq(basis, stated, rcond=1e-9)[0])
-        off = _norms(stated - made - (stated[0] - made[0]))
+        left = np.linalg.norm(stated - basis @ np.linalg.lstsq(basis, stated, rcond=1e-9)[0], axis=1)
+        off = np.linalg.norm(stated - made - (stated[0] - made[0]), axis=1)
     return float(left.max()) / (abs(factor) * size or 1.0), factor, off / size

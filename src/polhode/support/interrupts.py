@@ -12,7 +12,7 @@ import os
 import sys
 import threading
 import time
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import cache
 from types import FrameType
@@ -123,26 +123,25 @@ def imported(name: str) -> Any:
     return undivided(lambda: importlib.import_module(name))
 
 
-def on_demand(
-    package: str, names: Mapping[str, str], others: Collection[str] = (), modules: Collection[str] = ()
-) -> tuple[Callable[[str], Any], Callable[[], list[str]], list[str]]:
+def on_demand(package: str, *others: str) -> tuple[Callable[[str], Any], Callable[[], list[str]], list[str]]:
     """`__getattr__`, `__dir__` and `__all__` of a package whose public names are brought in when first asked for.
 
-    `names` has those of each module, which is in the package or written from `polhode.` on; `modules` are public
-    themselves, and `others` are there already. An import is never cut in two: NumPy, which it brings in, could not be
-    imported again after half an import.
+    They are those that its source imports under their own names, `from polhode.x import y as y`, for type checkers
+    only; a module is imported from the package itself. `others` are there already. An import is never cut in two:
+    NumPy, which it brings in, could not be imported again after half an import.
     """
-    homes = {name: module for module, listed in names.items() for name in listed.split()}
-    public = sorted([*homes, *others, *modules])
+    here: Any = sys.modules[package]
+    lines = map(str.split, here.__spec__.loader.get_source(package).splitlines())
+    homes = {words[3]: words[1] for words in lines if words[2:3] == ["import"] and words[4:] == ["as", words[3]]}
+    public = sorted([*homes, *others])
 
     def get(name: str) -> Any:
-        if name in modules:
-            return imported(f"{package}.{name}")
         if name not in homes:
             raise AttributeError(f"module {package!r} has no attribute {name!r}")
-        home = homes[name]
-        found = getattr(imported(home if home.startswith("polhode.") else f"{package}.{home}"), name)
-        setattr(sys.modules[package], name, found)  # so that it is not asked for again
+        if homes[name] == package:
+            return imported(f"{package}.{name}")
+        found = getattr(imported(homes[name]), name)
+        setattr(here, name, found)  # so that it is not asked for again
         return found
 
     return get, lambda: list(public), public

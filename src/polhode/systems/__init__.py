@@ -26,8 +26,4 @@ if TYPE_CHECKING:
     from polhode.systems.forces import UniformGravity as UniformGravity
     from polhode.systems.forces import forces_from_pointer as forces_from_pointer
 
-_NAMES = {
-    "forces": "CentralBody CutoffJump Site Spring Springs UniformGravity forces_from_pointer",
-    "events": "SystemEvent closest_approach contact",
-}
-__getattr__, __dir__, __all__ = on_demand(__name__, _NAMES)
+__getattr__, __dir__, __all__ = on_demand(__name__)

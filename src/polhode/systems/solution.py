@@ -284,14 +284,13 @@ class SystemSolution(WithMomenta):
         `plot("position", "omega")`: of many bodies the median and bands of a half and of nine tenths. With a path,
         which may come first, the figure is saved there, too, as PNG, SVG or PDF.
         """
-        from polhode.plots.plot import finished, is_path
+        from polhode.plots.plot import finished, path_first
         from polhode.plots.plot_many import draw_system
         from polhode.systems.files import table_of
 
-        if what and path is None and is_path(what[0]):
-            path, *what = what  # type: ignore[assignment]
-        figure = draw_system(self, table_of(self), [os.fspath(name) for name in what])
-        return finished(figure, *(() if path is None else (path,)))
+        path, names = path_first(what, path)
+        figure = draw_system(self, table_of(self), [os.fspath(name) for name in names])
+        return finished(figure, path)
 
     def animate(
         self, path: str | os.PathLike[str], *, t_span: tuple[float, float] | None = None, seconds: float = 8.0,
