@@ -52,8 +52,7 @@ def _command(title: str, command: Any, heading: str) -> str:
 
 
 def _written(argument: Any) -> str:
-    name = argument.metavar or argument.name.upper()
-    return name if argument.required else f"[{name}]"
+    return argument.metavar or (argument.name.upper() if argument.required else f"[{argument.name.upper()}]")
 
 
 def _names(option: Any) -> str:

@@ -59,7 +59,7 @@ def test_run_saves_what_simulate_computes(call: Call) -> None:
     assert err in ("", "compiling MR2 with Free, once ...\n")
     header, row = out.splitlines()
     assert (
-        " ".join(header.split()) == "scenario method steps steps/s error estimate energy error momentum error saved as"
+        " ".join(header.split()) == "scenario method steps time, s error estimate energy error momentum error saved as"
     )
     assert row.split()[:3] == ["spin", "MR2", "8"]
     assert row.endswith("  spin.nc")
@@ -298,6 +298,7 @@ def test_help_names_the_commands(call: Call) -> None:
     code, out, _ = call("--help")
     assert code == 0
     assert all(name in out for name in ("run", "compare", "methods", "torques", "bodies", "show"))
+    assert "..." not in out.partition("Commands:")[2]  # each is described by a whole sentence
 
 
 def test_methods_for_a_newcomer(call: Call) -> None:

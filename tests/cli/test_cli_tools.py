@@ -182,9 +182,13 @@ def test_numbers_before_a_file(call: Call) -> None:
     assert "--moments takes 3 numbers, not 2: 1 2" in err
 
 
-def test_a_scenario_is_not_viewed(call: Call) -> None:
+NAMED = ["--epoch", "2026-01-31T12:00:00", "--object-name", "SAT", "--object-id", "2026-001A"]
+
+
+@pytest.mark.parametrize("command", [["view"], ["show"], ["export", *NAMED]])
+def test_a_scenario_is_no_result(call: Call, command: list[str]) -> None:
     assert call("new", "a.toml", "--no-ask")[0] == 0
-    code, _, err = call("view", "a.toml")
+    code, _, err = call(*command, "a.toml", *(["out.aem"] if command[0] == "export" else []))
     assert code == 2
     assert "a.toml is a scenario: run it first, polhode run a.toml" in err
 
@@ -209,7 +213,8 @@ def test_help_is_in_words(call: Call) -> None:
 
     for command in {*COMMANDS, "methods", "torques", "bodies"} - {"lists"}:
         text = call(command, "--help")[1]
-        assert not re.search(r"list\[|<str>|<float>|<int", text), command
+        assert not re.search(r"list\[|<str>|float|<int", text), command
+        assert not re.search(r"[{}]|\[\[|\.\.\.\]?\.\.\.", text.partition("\n\n")[0]), command
 
 
 def test_tables_fit_a_pipe(call: Call, monkeypatch: pytest.MonkeyPatch) -> None:

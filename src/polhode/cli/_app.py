@@ -16,6 +16,7 @@ class Commands(TyperGroup):
     def __init__(self, **given: Any) -> None:
         super().__init__(**given)
         for command in self.commands.values():
+            command.short_help = " ".join((command.help or "").partition("\n\n")[0].split())  # or it would be cut off
             for parameter in command.params:
                 _name_in_words(parameter)
 
@@ -26,7 +27,10 @@ class Commands(TyperGroup):
 
 
 def _name_in_words(parameter: Any) -> None:
-    """Has the help say <text> and not <list[str]>; what an argument is, its name says."""
+    """Has the help say <text> and not <list[str]>; what an argument is, its name says, with brackets and dots."""
+    if parameter.param_type_name == "argument" and (metavar := parameter.metavar):
+        parameter.make_metavar = lambda ctx=None: metavar
+        parameter.get_usage_pieces = lambda ctx: [metavar]
     shown = getattr(parameter, "display_type_rich", None)
     if shown is None:  # an older Typer
         return

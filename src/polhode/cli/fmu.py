@@ -13,7 +13,7 @@ from polhode.cli._terminal import say, stop
 
 @app.command()
 def fmu(
-    scenario: Annotated[Path, typer.Argument(help="The scenario file.")],
+    scenario: Annotated[Path, typer.Argument(metavar="SCENARIO.toml", help="The scenario file.")],
     out: Annotated[
         Path | None, typer.Option(help="The file to write, or its directory; default: the scenario's name, here.")
     ] = None,

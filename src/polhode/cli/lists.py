@@ -20,7 +20,10 @@ from polhode.cli._terminal import (
 @app.command()
 def methods(
     name: Annotated[
-        str | None, typer.Argument(help="Show this method in full. Options are part of the name: 'MR2(axes=231)'.")
+        str | None,
+        typer.Argument(
+            metavar="[NAME]", help="Show this method in full. Options are part of the name: 'MR2(axes=231)'."
+        ),
     ] = None,
     every: Annotated[
         bool, typer.Option("--all", help="All of them, with what they keep, what they accept and what they cost.")
@@ -50,7 +53,9 @@ def methods(
 
 @app.command()
 def torques(
-    name: Annotated[str | None, typer.Argument(help="Show this model in full, with an example.")] = None,
+    name: Annotated[
+        str | None, typer.Argument(metavar="[NAME]", help="Show this model in full, with an example.")
+    ] = None,
     as_json: AsJson = False,
 ) -> None:
     """List the torque models: their parameters, what they depend on, whether they have a potential."""

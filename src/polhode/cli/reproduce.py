@@ -14,7 +14,7 @@ from polhode.cli._terminal import FAILED, INTERRUPTED, say, stop
 @stopped_by_signals()
 def reproduce(
     what: Annotated[
-        list[str] | None, typer.Argument(metavar="[PAPER[/FIGURE]]...", help="Papers or figures; default: all.")
+        list[str] | None, typer.Argument(metavar="[PAPER[/FIGURE]...]", help="Papers or figures; default: all.")
     ] = None,
     out: Annotated[Path, typer.Option(help="Directory for report, figures and data.")] = Path("reproduced"),
     quick: Annotated[

@@ -309,13 +309,13 @@ class _RunTable:
             return
         if self.empty:
             self._line(
-                "scenario", "method", "steps", "steps/s", "error estimate", "energy error", "momentum error", "saved as"
+                "scenario", "method", "steps", "time, s", "error estimate", "energy error", "momentum error", "saved as"
             )
         self.empty = False
-        rate = f"{stats.steps / stats.seconds:.2g}" if stats.seconds else "-"
+        spent = f"{stats.seconds:.2g}" if stats.seconds else "-"
         method = "-" if plan is None else plan.method.name
         stated = "-" if estimate is None else f"{estimate:.1e}"
-        self._line(scenario.path.stem, method, str(stats.steps), rate, stated, energy, momentum, saved)
+        self._line(scenario.path.stem, method, str(stats.steps), spent, stated, energy, momentum, saved)
 
     def _line(self, *cells: str) -> None:
         name, method, *numbers, saved = map(one_line, cells)

@@ -21,12 +21,12 @@ if TYPE_CHECKING:
 @stopped_by_signals()
 def view(
     results: Annotated[
-        list[Path] | None, typer.Argument(metavar="RESULT.nc...", help="Files that polhode saved: up to 12.")
+        list[Path] | None, typer.Argument(metavar="[RESULT.nc...]", help="Files that polhode saved: up to 12.")
     ] = None,
     export: Annotated[Path | None, typer.Option(help="Write the page as this .html file, and do not open it.")] = None,
     force: Force = False,
     span: Annotated[
-        tuple[float, float] | None, typer.Option(help="The times to be shown, in s: the first and the last.")
+        tuple[float, float] | None, typer.Option(metavar="FIRST LAST", help="The times to be shown, in s.")
     ] = None,
     member: Annotated[
         list[int] | None,
@@ -115,8 +115,6 @@ def _page(
 
     if len(results) > MOST_RUNS:
         raise ValueError(too_many(len(results)))
-    if scenario := next((file for file in results if file.suffix == ".toml"), None):
-        raise ValueError(f"{scenario} is a scenario: run it first, polhode run {scenario}, and view the result")
     found: list[tuple[str, Any]] = [one for file in results for one in motions_in(file, members, note=_note)]
     if exact:
         found.insert(0, ("exact", exact_of(found[0][1])))

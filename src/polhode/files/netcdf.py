@@ -193,6 +193,8 @@ class _Reader:
         """Reads the file."""
         magic = self.file.read(4)
         if magic[:3] != _MAGIC[:3]:
+            if self.name.endswith(".toml"):
+                raise BadFile(f"{self.name} is a scenario: run it first, polhode run {self.name}, and take the result")
             hint = ", as results are that polhode saves"
             if magic == b"\x89HDF":
                 hint = ": this is NetCDF-4 or HDF5; convert it with xarray's to_netcdf(..., format='NETCDF3_64BIT')"
