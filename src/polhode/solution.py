@@ -41,7 +41,6 @@ from polhode.problem import NO_STATE, Plan, Problem, Stats, frozen
 from polhode.support import checks
 from polhode.support.arrays import Floats, apply_by_blocks, columns, dots, to_space
 from polhode.support.arrays import lengths as row_lengths
-from polhode.support.extras import needed
 from polhode.support.interrupts import attempted, is_from_handler
 from polhode.text.terminal import shortened
 from polhode.torques import Torque, checked
@@ -601,17 +600,17 @@ class Solution(WithAttitudes, WithMomenta, Turning):
         It has the `quantities` as well, under the names by which they are asked for: "euler(ZYX)", "euler_deg(ZYX)",
         "mrp", "mrp(shadow)", "pointing_angle(z, [0, 0, 1])", "pointing_angle_deg(z, [0, 0, 1])".
         """
-        xarray = needed("xarray", "a Dataset needs")
-        table = self._table() | {
+        from polhode.files import netcdf
+
+        table: dict[str, tuple[tuple[str, ...], Any]] = self._table() | {
             "spatial_momentum": (("time", "component"), self.spatial_momentum),
             "spatial_omega": (("time", "component"), self.spatial_omega),
             **{f"{k.replace(' ', '_')}_error": (("time",), e) for k, e in self.invariant_errors.items()},
         }
-        variables = {name: (*entry, attributes_of(name)) for name, entry in table.items()}
-        variables |= {str(x): (("time", *x.dimensions), x(self), x.attributes) for x in read_quantities(quantities)}
-        names = ("time", "component", "quaternion_component", *(["state_name"] if self.state_names else []))
-        coordinates = {name: variables.pop(name) for name in names}
-        made: Dataset = xarray.Dataset(variables, coordinates, self._attributes())
+        variables = {name: netcdf.Variable(*entry, attributes_of(name)) for name, entry in table.items()}
+        for x in read_quantities(quantities):
+            variables[str(x)] = netcdf.Variable(("time", *x.dimensions), x(self), x.attributes)
+        made: Dataset = netcdf.dataset(variables, self._attributes())
         return made
 
     def to_dataframe(self, *, quantities: str | Sequence[str] = ()) -> DataFrame:
@@ -671,21 +670,14 @@ class Solution(WithAttitudes, WithMomenta, Turning):
             return
         now = datetime.now(UTC).isoformat(timespec="seconds")
         metadata = {"created": now, "polhode": version("polhode")} | self.metadata
-        try:
-            note = json.dumps(metadata)
-        except (TypeError, ValueError) as problem:
-            raise TypeError(f"metadata must be plain enough for JSON: {problem}") from None
         attributes = {
             "format": FORMAT,
             "format_version": 4 if self.body.changes else 3 if self.body.has_rotor else 2,
             **self._attributes(),
-            "metadata": note,
+            "metadata": netcdf.metadata_text(metadata),
         }
         variables = {k: netcdf.Variable(*entry, attributes_of(k)) for k, entry in self._table().items()}
-        try:
-            netcdf.write(path, variables, attributes, overwrite=overwrite)
-        except netcdf.TooLarge as problem:
-            raise netcdf.TooLarge(f"{problem}: save fewer rows, with every= or t_eval=") from None
+        netcdf.write(path, variables, attributes, overwrite=overwrite)
 
     def with_known_potential(self) -> Solution:
         """This solution, or one whose potential energies are NaN, with a warning, if they cannot be had."""
@@ -923,40 +915,10 @@ def table_columns(
 
 def solution_of(path: str | os.PathLike[str], contents: Contents, torque: Torque | None) -> Solution:
     """The solution that a file holds; `path` is for messages."""
-    from polhode.files.netcdf import BadFile
-
-    if contents.attributes.get("format") != FORMAT:
-        raise BadFile(f"{path} does not hold a polhode solution: open it with xarray.open_dataset")
-    with checked_contents(path, contents, FORMAT_VERSION, 2) as verified:
+    with contents.checked(path, FORMAT, FORMAT_VERSION, 2) as verified:
         solution = _rebuilt(contents)
         _check_sense(solution, verified=verified)
     return solution if torque is None else _with_torque(solution, torque, path)
-
-
-@contextmanager
-def checked_contents(
-    path: str | os.PathLike[str], contents: Contents, newest: int, with_checksum: int
-) -> Iterator[bool]:  # fmt: skip
-    """Checks version and checksum of a file, and makes one error of all that can go wrong while it is used.
-
-    Yields whether the contents were compared with a checksum. `newest` is the latest version that can be read;
-    `with_checksum` the first one in which files have a checksum.
-    """
-    from polhode.files import checksum, netcdf
-
-    attributes = contents.attributes
-    try:
-        version = int(cast(Any, attributes["format_version"]))
-        if version > newest:
-            raise netcdf.BadFile(f"{path} was written by a later version of polhode: update polhode")
-        if version >= with_checksum and checksum.NAME not in attributes:
-            raise netcdf.BadFile(f"{path} is damaged: its checksum is missing. Use another copy of it, or run again")
-        yield attributes.get(checksum.NAME, checksum.NONE) != checksum.NONE
-    except netcdf.BadFile:
-        raise
-    except (ArithmeticError, AttributeError, LookupError, RecursionError, TypeError, ValueError) as problem:
-        what = str(problem) if isinstance(problem, _ImpossibleContents) else f"{type(problem).__name__}: {problem}"
-        raise netcdf.BadFile(f"{path} is damaged ({what}). Use another copy of it, or run again") from problem
 
 
 def _with_torque(solution: Solution, given: Torque, path: str | os.PathLike[str]) -> Solution:
@@ -974,20 +936,17 @@ def _with_torque(solution: Solution, given: Torque, path: str | os.PathLike[str]
     return dataclasses.replace(solution, problem=problem, events=events)
 
 
-class _ImpossibleContents(ValueError):
-    """A file holds something that no solution can hold."""
-
-
 def _check_sense(s: Solution, *, verified: bool) -> None:
     """Raises an error if the numbers cannot be those of a solution.
 
     Where a checksum is right, only a person can have written nonsense: then times may come in any order, as `at` may
     have been asked for them.
     """
+    from polhode.files.netcdf import ImpossibleContents
 
     def check(holds: Any, what: str) -> None:
         if not holds:
-            raise _ImpossibleContents(what)
+            raise ImpossibleContents(what)
 
     problem, plan, stats = s.problem, s.plan, s.stats
     ends = (problem.t_start, problem.t_end, s.t_last)

@@ -27,7 +27,6 @@ from polhode.run.step_warnings import duration
 from polhode.solution import Solution
 from polhode.support import checks
 from polhode.support.arrays import Floats
-from polhode.support.extras import needed
 from polhode.support.interrupts import keeping
 from polhode.torques import Torque
 from polhode.torques.no_torque import Free
@@ -333,10 +332,7 @@ class Drift:
 
     def to_xarray(self) -> Dataset:
         """Everything at the rows as an xarray Dataset, with units."""
-        xarray = needed("xarray", "a Dataset needs")
-        table = {name: (v.dimensions, v.data, dict(v.attributes)) for name, v in self._table().items()}
-        coordinates = {name: table.pop(name) for name in ("time", "component")}
-        made: Dataset = xarray.Dataset(table, coordinates, self._attributes())
+        made: Dataset = netcdf.dataset(self._table(), self._attributes())
         return made
 
     def save(self, path: str | os.PathLike[str], *, overwrite: bool = False) -> None:
@@ -366,9 +362,7 @@ class Drift:
 def drift_of(path: Any, contents: netcdf.Contents, torque: Torque | None = None) -> Drift:
     """Makes a drift of the contents of a file."""
     a: dict[str, Any] = contents.attributes
-    if float(a["format_version"]) > FORMAT_VERSION:
-        raise netcdf.BadFile(f"{path} was written by a newer version of polhode: install that to read it")
-    try:
+    with contents.checked(path, FORMAT, FORMAT_VERSION):
         data = {name: v.data for name, v in contents.variables.items()}
         tensor = checks.array("inertia", a["inertia"], (9,)).reshape(3, 3)
         body = Body(tensor, name=str(a["body_name"]) or None, allow_unphysical=True)
@@ -392,8 +386,6 @@ def drift_of(path: Any, contents: netcdf.Contents, torque: Torque | None = None)
             asked, float(a["side"]), whole, checks.row("time", data["time"]), float(a["error"]), stretches,
             bool(a["corrected"]), int(a["evaluations"]), left=left,
         )  # fmt: skip
-    except (KeyError, ValueError, TypeError, IndexError) as problem:
-        raise netcdf.BadFile(f"{path} is damaged or was changed: {problem}") from None
 
 
 def _started(asked: Question, side: float, t0: float, z: Floats) -> MeanRates:

@@ -23,7 +23,6 @@ from polhode.problem import Plan, Problem, Stats
 from polhode.solution import attributes_of
 from polhode.support import checks
 from polhode.support.arrays import Floats
-from polhode.support.extras import needed
 from polhode.torques import Torque
 
 if TYPE_CHECKING:
@@ -572,10 +571,10 @@ class Reduced(Mapping[str, Any]):
 
     def to_xarray(self) -> Dataset:
         """Everything as an xarray Dataset, with units."""
-        xarray = needed("xarray", "a Dataset needs")
-        variables = self.table()
-        coordinates = {name: variables.pop(name) for name in list(variables) if variables[name][0] == (name,)}
-        made: Dataset = xarray.Dataset(variables, coordinates, self._attributes())
+        from polhode.files import netcdf
+
+        variables = {name: netcdf.Variable(*entry) for name, entry in self.table().items()}
+        made: Dataset = netcdf.dataset(variables, self._attributes())
         return made
 
     def save(self, path: str | os.PathLike[str], *, overwrite: bool = False) -> None:

@@ -40,7 +40,6 @@ from polhode.solution import (
     assemble,
     attributes_of,
     blaming_potential,
-    checked_contents,
     known_potential,
     potentials,
     read_quantities,
@@ -48,7 +47,6 @@ from polhode.solution import (
 )
 from polhode.support import checks
 from polhode.support.arrays import Floats, dots, to_space
-from polhode.support.extras import needed
 from polhode.torques import Torque
 
 if TYPE_CHECKING:
@@ -450,13 +448,12 @@ class Ensemble(WithAttitudes, WithMomenta):
 
         It has the `quantities` as well, under the names by which they are asked for, as `Solution.to_xarray`.
         """
-        xarray = needed("xarray", "a Dataset needs")
-        variables = self.table()
+        from polhode.files import netcdf
+
+        variables = {name: netcdf.Variable(*entry) for name, entry in self.table().items()}
         for x in read_quantities(quantities):
-            variables[str(x)] = (("body", "time", *x.dimensions), x(self), x.attributes)
-        names = ("time", "component", "quaternion_component", *(["state_name"] if self.state_names else []))
-        coordinates = {name: variables.pop(name) for name in names}
-        made: Dataset = xarray.Dataset(variables, coordinates, self._about())
+            variables[str(x)] = netcdf.Variable(("body", "time", *x.dimensions), x(self), x.attributes)
+        made: Dataset = netcdf.dataset(variables, self._about())
         return made
 
     # --- tables
@@ -564,10 +561,7 @@ class Ensemble(WithAttitudes, WithMomenta):
             for name, (dimensions, data, about) in (self.table() | self._more_arrays()).items()
         }
         about = {"format": FORMAT, "format_version": FORMAT_VERSION, **self._about(), **self._more_about()}
-        try:
-            netcdf.write(path, variables, about, overwrite=overwrite)
-        except netcdf.TooLarge as problem:
-            raise netcdf.TooLarge(f"{problem}: save fewer rows, with every= or t_eval=") from None
+        netcdf.write(path, variables, about, overwrite=overwrite)
 
     @classmethod
     def load(cls, path: str | os.PathLike[str], *, torque: Torque | None = None) -> Ensemble:
@@ -690,11 +684,7 @@ ENSEMBLE_ARRAYS = (
 
 def ensemble_of(path: str | os.PathLike[str], contents: Contents, torque: Torque | None) -> Ensemble:
     """The ensemble that a file holds; `path` is for messages."""
-    from polhode.files.netcdf import BadFile
-
-    if contents.attributes.get("format") != FORMAT:
-        raise BadFile(f"{path} does not hold a polhode ensemble: open it with xarray.open_dataset")
-    with checked_contents(path, contents, FORMAT_VERSION, 1):
+    with contents.checked(path, FORMAT, FORMAT_VERSION):
         made = _rebuilt(contents)
     if torque is None:
         return made

@@ -8,13 +8,15 @@ The header, from the format's specification: "CDF", version, number of records; 
 attributes and of variables. A list is its tag and its length, or two zeros. Everything is padded to four bytes.
 """
 
+import json
 import math
 import os
 import struct
 import sys
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field
-from typing import Any, BinaryIO, NamedTuple
+from typing import Any, BinaryIO, NamedTuple, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,6 +24,7 @@ from numpy.typing import NDArray
 from polhode.files import checksum
 from polhode.files.atomic import AnyPath, whole_file
 from polhode.files.checksum import Checksum
+from polhode.support.extras import needed
 
 Attribute = str | int | float | NDArray[Any]
 Attributes = Mapping[str, Attribute]
@@ -53,6 +56,10 @@ class BadFile(ValueError):
     """
 
 
+class ImpossibleContents(ValueError):
+    """A file holds something that no result can hold."""
+
+
 class TooLarge(ValueError):
     """An array does not fit into the format."""
 
@@ -71,6 +78,45 @@ class Contents(NamedTuple):
 
     variables: dict[str, Variable]
     attributes: dict[str, Attribute]
+
+    @contextmanager
+    def checked(self, path: AnyPath, kind: str, newest: int, with_checksum: int = 1) -> Iterator[bool]:
+        """Checks format, version and checksum, and makes one error of all that can go wrong while they are used.
+
+        Yields whether the contents were compared with a checksum. `newest` is the latest version that can be read;
+        `with_checksum` the first one in which files have a checksum.
+        """
+        attributes = self.attributes
+        if attributes.get("format") != kind:
+            raise BadFile(f"{path} does not hold a {kind}: open it with xarray.open_dataset")
+        try:
+            version = int(cast(Any, attributes["format_version"]))
+            if version > newest:
+                raise BadFile(f"{path} was written by a later version of polhode: update polhode")
+            if version >= with_checksum and checksum.NAME not in attributes:
+                raise BadFile(f"{path} is damaged: its checksum is missing. Use another copy of it, or run again")
+            yield attributes.get(checksum.NAME, checksum.NONE) != checksum.NONE
+        except BadFile:
+            raise
+        except (ArithmeticError, AttributeError, LookupError, RecursionError, TypeError, ValueError) as problem:
+            what = str(problem) if isinstance(problem, ImpossibleContents) else f"{type(problem).__name__}: {problem}"
+            raise BadFile(f"{path} is damaged ({what}). Use another copy of it, or run again") from problem
+
+
+def dataset(variables: Mapping[str, Variable], attributes: Mapping[str, Any], *coordinates: str) -> Any:
+    """Arrays as an xarray Dataset; coordinates are those that are named, or have the name of their only dimension."""
+    xarray = needed("xarray", "a Dataset needs")
+    entries = {name: (v.dimensions, v.data, dict(v.attributes)) for name, v in variables.items()}
+    along = [name for name, v in variables.items() if v.dimensions == (name,) or name in coordinates]
+    return xarray.Dataset(entries, attrs=attributes).set_coords(along)
+
+
+def metadata_text(metadata: Mapping[str, Any]) -> str:
+    """What a user wants to be saved besides, as JSON."""
+    try:
+        return json.dumps(metadata)
+    except (TypeError, ValueError) as problem:
+        raise TypeError(f"metadata must be plain enough for JSON: {problem}") from None
 
 
 def write(path: AnyPath, variables: Mapping[str, Variable], attributes: Attributes, *, overwrite: bool = False) -> None:
@@ -114,7 +160,8 @@ def _storable(name: str, v: Variable) -> Variable:
         raise ValueError(f"{name} has the shape {data.shape} but the dimensions {dimensions}")
     if data.nbytes > LARGEST_BYTES:
         raise TooLarge(
-            f"{name} takes {data.nbytes / 2**30:.3g} GiB, but an array in a NetCDF-3 file can take no more than 4 GiB"
+            f"{name} takes {data.nbytes / 2**30:.3g} GiB, but an array in a NetCDF-3 file can take no more than 4 GiB: "
+            "save fewer rows, with every= or t_eval="
         )
     return Variable(dimensions, data, attributes)
 

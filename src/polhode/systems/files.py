@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from polhode.body import Body
+from polhode.files import netcdf
 from polhode.files.atomic import AnyPath, whole_file
-from polhode.files.netcdf import BadFile, Contents, Variable, write
+from polhode.files.netcdf import Contents, Variable, write
 from polhode.kernels.status import Status
 from polhode.problem import Stats
 from polhode.support import checks
 from polhode.support.arrays import Floats
-from polhode.support.extras import needed
 from polhode.systems.forces import Forces, NoForces
 from polhode.systems.solution import SystemSolution
 from polhode.systems.steps import Langevin
@@ -69,16 +69,13 @@ def table_of(s: SystemSolution) -> dict[str, Variable]:
 
 def dataset(s: SystemSolution) -> Dataset:
     """A solution as an xarray Dataset."""
-    xarray = needed("xarray", "a Dataset needs")
     arrays = table_of(s)
     for name, errors in s.invariant_errors.items():
         note = {"long_name": f"relative change of the {name} since the start", "units": "1"}
         arrays[f"{name.replace(' ', '_')}_error"] = Variable(("time",), errors, note)
-    variables = {name: (v.dimensions, v.data, dict(v.attributes)) for name, v in arrays.items()}
-    coordinates: dict[str, Any] = {k: variables.pop(k) for k in ("time", "component", "quaternion_component")}
-    coordinates["body"] = ("body", np.arange(len(s.system)), {"long_name": "number of the body"})
-    coordinates["mass"] = ("body", s.system.mass, {"long_name": "mass", "units": "kg"})
-    made: Dataset = xarray.Dataset(variables, coordinates, _attributes(s))
+    arrays["body"] = Variable(("body",), np.arange(len(s.system)), {"long_name": "number of the body"})
+    arrays["mass"] = Variable(("body",), s.system.mass, {"long_name": "mass", "units": "kg"})
+    made: Dataset = netcdf.dataset(arrays, _attributes(s), "mass")
     return made
 
 
@@ -109,12 +106,9 @@ def save(s: SystemSolution, path: AnyPath, *, overwrite: bool) -> None:
     arrays["last"] = Variable(("state",), s.last)
     arrays["body_name"] = Variable(("body",), np.array([b.name or "" for b in system.bodies]))
     attributes = {"format": FORMAT, "format_version": FORMAT_VERSION, "bodies": n, **_attributes(s)}
+    attributes["metadata"] = netcdf.metadata_text(s.metadata)
     if s.has_potential:
         attributes["potential_start"] = s.potential_at_start
-    try:
-        attributes["metadata"] = json.dumps(s.metadata)
-    except (TypeError, ValueError) as problem:
-        raise TypeError(f"metadata must be plain enough for JSON: {problem}") from None
     attributes["events"] = json.dumps([e.metadata.get("event", "event") for e in s.events])
     if sum(e.t.size for e in s.events):
         number = np.repeat(np.arange(float(len(s.events))), [e.t.size for e in s.events])
@@ -129,14 +123,8 @@ def save(s: SystemSolution, path: AnyPath, *, overwrite: bool) -> None:
 
 def system_of(path: AnyPath, contents: Contents, forces: Forces | None = None) -> SystemSolution:
     """Makes a solution of the contents of a file."""
-    if contents.attributes.get("format") != FORMAT:
-        raise BadFile(f"{path} does not hold a system: its format is {contents.attributes.get('format')!r}")
-    if float(contents.attributes["format_version"]) > FORMAT_VERSION:
-        raise BadFile(f"{path} was written by a newer version of polhode: install that to read it")
-    try:
+    with contents.checked(path, FORMAT, FORMAT_VERSION):
         return _rebuilt(contents, forces)
-    except (KeyError, ValueError, TypeError) as problem:
-        raise BadFile(f"{path} is damaged or was changed: {problem}") from None
 
 
 class UnknownForces(NoForces):
