@@ -421,22 +421,20 @@ class KickedFreeStep(NamedTuple):
         base = self.drift.bind(pull, Depends.NOTHING, scales)
         if depends is Depends.NOTHING:
             return base if self.tidy is None else base._replace(step=_tidying(base.step, self.tidy))
-        names = {"start": base.start, "drift": base.step, "push": push, "pull": pull, "State": State, "tidy": self.tidy}
-        new = "push(s, 0.5 * h, n)" if self.tidy is None else "push(State(tidy(s.q), s.m), 0.5 * h, n)"
-        own = "(" + "".join(f"memory[{3 + k}], " for k in range(base.memory)) + ")"
-        theirs = "".join(f"fresh[{k}], " for k in range(base.memory))
-        begin = ["fresh = start(body, p, t, s)", "n = pull(body, p, t, s)", f"return (n[0], n[1], n[2], {theirs})"]
-        step = [
-            "s = push(s, 0.5 * h, memory)",
-            f"s, fresh, status = drift(body, p, t, s, h, {own})",
-            "n = pull(body, p, t + h, s)",
-            f"return {new}, (n[0], n[1], n[2], {theirs}), status",
-        ]
-        return BoundStep(
-            function("begin(body, p, t, s)", begin, names),
-            function("step(body, p, t, s, h, memory)", step, names),
-            3 + base.memory, 1, 1,
-        )  # fmt: skip
+        start, drift, kept, tidy = base.start, base.step, base.memory, self.tidy
+
+        def begin(body: Inertia, p: Params, t: float, s: State) -> Memory:
+            fresh, n = start(body, p, t, s), pull(body, p, t, s)
+            return (*n, *fresh[:kept])
+
+        def step(body: Inertia, p: Params, t: float, s: State, h: float, memory: Any) -> tuple[State, Any, int]:
+            drifted, fresh, status = drift(body, p, t, push(s, 0.5 * h, memory), h, memory[3 : 3 + kept])
+            n = pull(body, p, t + h, drifted)
+            if tidy is not None:
+                drifted = State(tidy(drifted.q), drifted.m)
+            return push(drifted, 0.5 * h, n), (*n, *fresh[:kept]), status
+
+        return BoundStep(begin, step, 3 + kept, 1, 1)
 
 
 def _tidying(step: Any, tidy: Callable[[Quat], Quat]) -> Any:

@@ -9,7 +9,6 @@ from math import sqrt
 from typing import Any, NamedTuple
 
 from polhode.kernels.algebra.vec import dot, times
-from polhode.kernels.codegen import function
 from polhode.kernels.gyrostat import rate_of
 from polhode.kernels.states import sizes_of
 from polhode.kernels.status import NO_CONVERGENCE, OK, STALLED
@@ -112,53 +111,48 @@ class Reversible(NamedTuple):
 
         The memory is: length made, density, density at the start, the memory of the method inside, evaluations.
         """
-        base = self.base.bind(pull, depends, scales)
-        counts, kept = base.evaluations_per_step is None, base.memory
-        own = "(" + "".join(f"memory[{3 + k}], " for k in range(kept)) + ")"
-        theirs = "".join(f"fresh[{k}], " for k in range(kept - counts))
-        at_start = f"fresh[{kept - 1}]" if counts else f"{base.evaluations_at_start}.0"
-        spent = f"fresh[{kept - 1}]" if counts else f"memory[{3 + kept}] + {base.evaluations_per_step}.0"
-        torqued = depends is not Depends.NOTHING
-        look = "n = pull(body, p, t, s)" if torqued else "n = (0.0, 0.0, 0.0)"
-        begin, again = (
-            [
-                look,
-                "u = monitor(body, n, s)",
-                "fresh = start(body, p, t, s)",
-                f"return (0.0, u, {density}, {theirs}{at_start} + {float(torqued)})",
-            ]
-            for density in ("u", "(memory[2] if memory[2] > 0.0 else u)")
-        )
-        step = [
-            look,
-            "density = 2.0 * monitor(body, n, s) - memory[1]",
-            "at_rest = density == 0.0 and memory[2] == 0.0",  # at rest and without a torque no step is too long
-            "if not (at_rest or density > 0.0 and memory[2] > 0.0):",
-            "    return s, memory, NO_CONVERGENCE",
-            "length = h if memory[2] == density else h * (memory[2] / density)",
-            f"s, fresh, status = base(body, p, t, s, length, {own})",
-            f"return s, (length, density, memory[2], {theirs}{spent} + {float(torqued)}), status",
-        ]
-        exactly = [  # a part of the next step; the density changes by the same part, for a run that goes on from there
-            look,
-            "density = 2.0 * monitor(body, n, s) - memory[1]",
-            "whole = memory[0] * memory[1]",  # the length that is due, times its density
-            "part = min(h * density / whole, 1.0) if h * density * whole > 0.0 else 1.0",
-            f"s, fresh, status = base(body, p, t, s, h, {own})",
-            "density = memory[1] + part * (density - memory[1])",
-            f"return s, (h, density, memory[2], {theirs}{spent} + {float(torqued)}), status",
-        ]
-        names: dict[str, Any] = {
-            "monitor": self.monitor, "start": base.start, "base": base.step, "pull": pull,
-            "NO_CONVERGENCE": NO_CONVERGENCE,
-        }  # fmt: skip
-        return BoundStep(
-            function("begin(body, p, t, s)", begin, names),
-            function("step(body, p, t, s, h, memory)", step, names),
-            kept + 4 - counts, 0, None,
-            function("exactly(body, p, t, s, h, memory)", exactly, names),
-            function("again(body, p, t, s, memory)", again, names),
-        )  # fmt: skip
+        base, monitor, torqued = self.base.bind(pull, depends, scales), self.monitor, depends is not Depends.NOTHING
+        start, inside, kept = base.start, base.step, base.memory
+        counts, asked = base.evaluations_per_step is None, float(torqued)
+        own, at_start, each = kept - counts, float(base.evaluations_at_start), float(base.evaluations_per_step or 0)
+
+        def wanted(body: Inertia, p: Params, t: float, s: State) -> float:
+            """The wanted density U."""
+            return monitor(body, pull(body, p, t, s) if torqued else (0.0, 0.0, 0.0), s)
+
+        def begin(body: Inertia, p: Params, t: float, s: State) -> Any:
+            u, fresh = wanted(body, p, t, s), start(body, p, t, s)
+            return (0.0, u, u, *fresh[:own], (fresh[kept - 1] if counts else at_start) + asked)
+
+        def again(body: Inertia, p: Params, t: float, s: State, memory: Any) -> Any:
+            u, fresh = wanted(body, p, t, s), start(body, p, t, s)
+            first = memory[2] if memory[2] > 0.0 else u
+            return (0.0, u, first, *fresh[:own], (fresh[kept - 1] if counts else at_start) + asked)
+
+        def made(
+            body: Inertia, p: Params, t: float, s: State, h: float, memory: Any, density: float
+        ) -> tuple[State, Any, int]:
+            """A step of exactly this length, with the density that the memory has after it."""
+            new, fresh, status = inside(body, p, t, s, h, memory[3 : 3 + kept])
+            spent = fresh[kept - 1] if counts else memory[3 + kept] + each
+            return new, (h, density, memory[2], *fresh[:own], spent + asked), status
+
+        def step(body: Inertia, p: Params, t: float, s: State, h: float, memory: Any) -> tuple[State, Any, int]:
+            density = 2.0 * wanted(body, p, t, s) - memory[1]
+            at_rest = density == 0.0 and memory[2] == 0.0  # at rest and without a torque no step is too long
+            if not (at_rest or (density > 0.0 and memory[2] > 0.0)):
+                return s, memory, NO_CONVERGENCE
+            length = h if memory[2] == density else h * (memory[2] / density)
+            return made(body, p, t, s, length, memory, density)
+
+        def exactly(body: Inertia, p: Params, t: float, s: State, h: float, memory: Any) -> tuple[State, Any, int]:
+            """A part of the next step; the density changes by the same part, for a run that goes on from there."""
+            density = 2.0 * wanted(body, p, t, s) - memory[1]
+            whole = memory[0] * memory[1]  # the length that is due, times its density
+            part = min(h * density / whole, 1.0) if h * density * whole > 0.0 else 1.0
+            return made(body, p, t, s, h, memory, memory[1] + part * (density - memory[1]))
+
+        return BoundStep(begin, step, kept + 4 - counts, 0, None, exactly, again)
 
 
 def frequency(body: Inertia, n: Vec3, s: State) -> float:
