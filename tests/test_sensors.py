@@ -71,7 +71,7 @@ def test_vectors_are_seen_in_body_axes() -> None:
     assert np.abs(lengths - 1).max() < 1e-15
     dark = ph.sensors.SunSensor(DOWN, period=1.0, seen=lambda t: t < 5).measure(MOTION, T)
     assert np.array_equal(dark.valid, T < 5)
-    nadir = ph.sensors.HorizonSensor(ph.Table([0, 300], [DOWN, DOWN], kind="linear"), period=1.0)
+    nadir = ph.sensors.HorizonSensor(ph.Table([0, 300], [DOWN, DOWN], kind="linear", frame="space"), period=1.0)
     assert np.abs(nadir.measure(MOTION, T).value - inside).max() < 1e-14
 
 
@@ -83,6 +83,13 @@ def test_readings_do_not_depend_on_how_they_are_asked_for() -> None:
     reader, state = gyro.reader(3), MOTION.at(T[:20])
     rows = [reader(*row).value for row in zip(T[:20], state.quaternion, state.omega, strict=True)]
     assert np.array_equal(rows, part.value)
+
+
+def test_sensors_of_two_kinds_have_errors_of_their_own() -> None:
+    pair = (ph.sensors.Magnetometer((0, 0, 3e-5), 1.0, noise=1e-8), ph.sensors.SunSensor(DOWN, 1.0, noise=1e-8))
+    ideal = MOTION.at(T).attitude.inv().apply(DOWN)
+    errors = [s.measure(MOTION, T).value / size - ideal for s, size in zip(pair, (3e-5, 1.0), strict=True)]
+    assert abs(np.corrcoef(errors[0][:, 0], errors[1][:, 0])[0, 1]) < 4.0 / np.sqrt(T.size)
 
 
 @pytest.mark.usefixtures("plain")
@@ -110,6 +117,17 @@ def test_sensors_in_a_loop_and_on_a_solution() -> None:
         (lambda: ph.sensors.StarTracker(period=1.0, drop_out=1.5), "drop_out is a probability"),
         (lambda: ph.sensors.StarTracker(period=1.0, boresight=(0, 0, 0)), "boresight"),
         (lambda: ph.sensors.SunSensor([0, 1], period=1.0), "vector"),
+        (lambda: ph.sensors.Gyro(period=1.0, seed=2**64), "below 2.64, not 18446744073709551616"),
+        (lambda: ph.sensors.Gyro(period=1.0, scale=(0, -1, 0)), "scale is what factors are off by.* not -1"),
+        (
+            lambda: ph.sensors.Gyro(period=1.0, misalignment=[[1, 0, 0], [0, 1, 0], [1, 1, 0]]),
+            "misalignment is singular, with the singular values 1.73, 1, .*: the axes of the sensor lie in a plane",
+        ),
+        (lambda: ph.sensors.SunSensor(DOWN, 1.0, boresight=DOWN, field_of_view=60), r"take np.radians\(60\)"),
+        (lambda: ph.sensors.Magnetometer(ph.Table([0, 9], [DOWN, DOWN]), 1.0), "is in body axes.*frame='space'"),
+        (lambda: ph.sensors.Gyro(period=1.0).reader()(0.0, [1, 0, 0, 0], np.zeros((2, 3))), "a reader sees one body"),
+        (lambda: ph.sensors.SunSensor(DOWN, 1.0).reader()(0.0, np.zeros((2, 4)), [0, 0, 0]), r"not \(2, 4\)"),
+        (lambda: ph.sensors.StarTracker(1.0).reader()(0.0, [1, 0, 0], [0, 0, 0]), r"shape \(4,\), not \(3,\)"),
         (lambda: ph.sensors.Gyro(period=1.0).measure(MOTION, [1, 0]), "t must rise"),
         (lambda: ph.sensors.Gyro(period=1.0).measure(MOTION), "give t"),
     ],

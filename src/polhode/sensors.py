@@ -5,8 +5,9 @@
     reader = gyro.reader()                     # or one after the other, in a loop with a Stepper
     reading = reader(loop.t, loop.quaternion, loop.omega)
 
-What reading k of body b draws depends on the seed, on b and on k alone, by the counters of Philox [salmon2011]: not on
-other sensors of another seed, nor on how many readings or bodies there are. Both ways give the same numbers.
+What reading k of body b draws depends on the kind of the sensor, the seed, b and k alone, by the counters of Philox
+[salmon2011]: not on how many readings or bodies there are. Both ways give the same numbers. Two sensors of one kind
+need two seeds.
 
 Examples
 --------
@@ -19,6 +20,7 @@ True
 from __future__ import annotations
 
 import math
+import zlib
 from abc import ABC, abstractmethod
 from collections import deque
 from collections.abc import Callable
@@ -36,6 +38,8 @@ __all__ = ["Gyro", "HorizonSensor", "Magnetometer", "Reading", "Readings", "Star
 
 ALMOST = 1e-9
 """A delay that is longer by this part of itself has passed: times of readings are rounded."""
+SINGULAR = 1e-12
+"""The ratio of singular values below which the axes of a sensor lie in a plane but for round-off."""
 
 
 class Reading(NamedTuple):
@@ -101,16 +105,29 @@ class Sensor(ABC):
             if given < 0.0 or (name == "period" and given == 0.0):
                 sign = "must be positive" if name == "period" else "must not be negative"
                 raise ValueError(f"the {name} of a {type(self).__name__} {sign}, not {given:g}")
-        if not isinstance(self.seed, int) or isinstance(self.seed, bool) or self.seed < 0:
-            raise ValueError(f"seed must be a whole number from 0 on, not {self.seed!r}")
+        if not isinstance(self.seed, int) or isinstance(self.seed, bool) or not 0 <= self.seed < 2**64:
+            raise ValueError(f"seed must be a whole number from 0 on, below 2^64, not {self.seed!r}")
 
     def _drawn(self, body: int, k: int) -> np.random.Generator:
         """The generator of reading k of a body."""
-        return np.random.Generator(np.random.Philox(key=self.seed, counter=[0, 0, body, k]))
+        kind = zlib.crc32(type(self).__name__.encode())  # sensors whose seeds nobody gave have errors of their own
+        key = np.array([self.seed, kind], dtype=np.uint64)
+        return np.random.Generator(np.random.Philox(key=key, counter=[0, 0, body, k]))
 
 
 def _nothing(t: float, size: int) -> Reading:
     return Reading(t, t, np.full(size, math.nan), False)
+
+
+def _row(name: str, given: Any, size: int) -> Floats:
+    """The quaternion or rate of the one body that a reader sees."""
+    found = np.asarray(given, dtype=np.float64)
+    if found.shape != (size,):
+        raise ValueError(
+            f"a reader sees one body, whose {name} has the shape ({size},), not {found.shape}: of many bodies, give "
+            "each a reader of its own, sensor.reader(body), and its row"
+        )
+    return found
 
 
 def _turned(q: Any, turn: Floats) -> Floats:
@@ -124,7 +141,14 @@ def _turned(q: Any, turn: Floats) -> Floats:
 def _matrix(name: str, given: Any) -> Floats:
     """Small turns as a matrix, from three angles in rad, or a matrix as it is."""
     if checks.shape_of(name, given) == (3, 3):
-        return checks.array(name, given, (3, 3))
+        matrix = np.asarray(checks.array(name, given, (3, 3)))
+        sizes = np.linalg.svd(matrix, compute_uv=False)
+        if sizes[2] <= SINGULAR * sizes[0]:
+            raise ValueError(
+                f"{name} is singular, with the singular values {', '.join(f'{x:.3g}' for x in sizes)}: the axes of the "
+                "sensor lie in a plane, across which it sees nothing. Give three rows that span space"
+            )
+        return matrix
     x, y, z = checks.vector(name, given)
     return np.array([[1.0, z, -y], [-z, 1.0, x], [y, -x, 1.0]])
 
@@ -174,7 +198,8 @@ class Gyro(Sensor):
         if not self.limit > 0.0:
             raise ValueError(f"the limit of a Gyro must be positive, not {self.limit!r}")
         checks.vector("bias", self.bias)
-        checks.vector("scale", self.scale)
+        if (least := min(checks.vector("scale", self.scale))) <= -1.0:
+            raise ValueError(f"scale is what factors are off by, as 1e-4 for 100 ppm, and above -1, not {least:g}")
         _matrix("misalignment", self.misalignment)
 
     def reader(self, body: int = 0) -> Callable[..., Reading]:
@@ -204,7 +229,7 @@ class GyroReader:
             self.bias = before + gyro.walk * math.sqrt(h) * n[0]
         self.k += 1
         white = math.sqrt(gyro.noise**2 / h + gyro.walk**2 * h / 12.0)
-        value = self.matrix @ np.asarray(omega) + 0.5 * (before + self.bias) + white * n[1]
+        value = self.matrix @ _row("rate", omega, 3) + 0.5 * (before + self.bias) + white * n[1]
         return Reading(t, t, _read_out(value, gyro.resolution, gyro.limit), True)
 
 
@@ -254,7 +279,7 @@ class StarTracker(Sensor):
             rng = self._drawn(body, k)
             lost, n = rng.random() < self.drop_out, rng.standard_normal(3)
             k += 1
-            shown.append((t, np.array(quaternion), float(np.linalg.norm(omega))))
+            shown.append((t, _row("quaternion", quaternion, 4).copy(), float(np.linalg.norm(_row("rate", omega, 3)))))
             old = t - self.delay * (1.0 - ALMOST)
             while len(shown) > 1 and shown[1][0] <= old:
                 shown.popleft()
@@ -272,7 +297,7 @@ class VectorSensor(Sensor):
     """A sensor that sees a vector of space, in body axes: the base of magnetometers, Sun and horizon sensors."""
 
     vector: Any
-    """The vector in space axes: three numbers, a `Table`, a model of `polhode.environment`, or a function of time."""
+    """The vector in space axes: three numbers, a `Table` of frame="space", a model of `polhode.environment`, or a function of time."""
     period: float
     seed: int = 0
     noise: float = 0.0
@@ -296,6 +321,16 @@ class VectorSensor(Sensor):
 
     def __post_init__(self) -> None:
         self._settle("noise", "resolution", "field_of_view")
+        if self.field_of_view > math.pi:
+            raise ValueError(
+                f"field_of_view is an angle from the boresight in rad, at most pi, not {self.field_of_view:g}: of "
+                f"degrees take np.radians({self.field_of_view:g})"
+            )
+        if getattr(self.vector, "frame", "space") != "space":
+            raise ValueError(
+                f"the table of a {type(self).__name__} is in {self.vector.frame} axes, and it sees a vector of space: "
+                "make the table with frame='space'"
+            )
         if not self.limit > 0.0:
             raise ValueError(f"the limit of a {type(self).__name__} must be positive, not {self.limit!r}")
         checks.vector("bias", self.bias)
@@ -324,7 +359,7 @@ class VectorSensor(Sensor):
             nonlocal k
             n = self._drawn(body, k).standard_normal(3)
             k += 1
-            a, b, c, d = (float(x) for x in quaternion)
+            a, b, c, d = _row("quaternion", quaternion, 4).tolist()
             x, y, z = self.vector_at(t).tolist()
             inside = np.array(to_body((a, b, c, d), (x, y, z)))
             length = float(np.linalg.norm(inside))

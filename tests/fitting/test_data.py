@@ -245,3 +245,38 @@ def test_other_columns_may_hold_words(tmp_path: Path) -> None:
     rows = [f"{t!r},ok,{x!r},{y!r},{z!r}" for t, (x, y, z) in zip(T.tolist(), RATES.tolist(), strict=True)]
     (tmp_path / "gyro.csv").write_text("\n".join(["t,status,wx,wy,wz", *rows]), "utf-8")
     assert np.array_equal(measurements(tmp_path / "gyro.csv").omega, RATES)
+
+
+@pytest.mark.parametrize(
+    ("time", "seconds", "rate", "radians"),
+    [
+        ("time (h)", 3600.0, "w{} (deg/h)", np.pi / 180 / 3600),
+        ("time [days]", 86400.0, "w{} [rad/min]", 1 / 60),
+        ("t_min", 60.0, "gyro_{}_deg_per_h", np.pi / 180 / 3600),
+        ("Time (UTC)", 1.0, "w{} (°/s)", np.pi / 180),
+        ("time (milliseconds)", 1e-3, "w{}", 1.0),
+    ],
+)
+def test_units_of_times_and_of_rates(time: str, seconds: float, rate: str, radians: float) -> None:
+    rates = {rate.format(axis): RATES[:, k] / radians for k, axis in enumerate("xyz")}
+    read = measurements(pandas.DataFrame({time: T / seconds, **rates}))
+    np.testing.assert_allclose(read.t, T, rtol=1e-15)
+    np.testing.assert_allclose(read.omega, RATES, rtol=1e-14)
+
+
+def test_units_that_are_said() -> None:
+    table = pandas.DataFrame({"when (ticks)": T / 3600, **{f"w{k}": RATES[:, k] * 3600 for k in range(3)}})
+    read = measurements(table, columns={"t_h": "when (ticks)", "omega_rad/h": ["w0", "w1", "w2"]})
+    np.testing.assert_allclose(read.t, T, rtol=1e-15)
+    np.testing.assert_allclose(read.omega, RATES, rtol=1e-14)
+    for key in ("t_deg", "omega_s", "t_fortnight"):
+        with pytest.raises(ValueError, match=f"'{key}' must be t, omega, .* maybe with a unit as in omega_deg"):
+            measurements(table, columns={key: "when (ticks)" if key[0] == "t" else ["w0", "w1", "w2"]})
+
+
+def test_a_unit_that_nobody_knows_is_refused() -> None:
+    rates = {f"w{axis}": RATES[:, k] for k, axis in enumerate("xyz")}
+    with pytest.raises(ValueError, match=r"the times 'time \(fortnight\)' are in a unit that is not known: use s, ms"):
+        measurements(pandas.DataFrame({"time (fortnight)": T, **rates}))
+    with pytest.raises(ValueError, match=r"'sigma_omega \(furlong/s\)' have no common unit that is known"):
+        measurements(pandas.DataFrame({"t": T, **rates, "sigma_omega (furlong/s)": 1e-3}))

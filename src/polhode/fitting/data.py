@@ -264,7 +264,7 @@ def _of_columns(
 ) -> dict[str, Any]:
     """The columns that are meant: those that the user names, and those with the usual names."""
     given = {"quaternion" if key == "attitude" else key: value for key, value in (columns or {}).items()}
-    made = {name: _sigma_columns(name, header, numbers, given.pop(name, None)) for name in KEYS if "sigma" in name}
+    made = {name: _sigma_columns(where, name, header, numbers, given.pop(name, None)) for name in KEYS if "sigma" in name}
     others = ["" if _stem(name).startswith("sigma_") else name for name in header]
     layout = recognised(others, where, given or None)
     made["t"] = numbers(layout.time.columns[0]) * float(layout.time.unit)
@@ -283,7 +283,9 @@ def _of_columns(
     return {name: values for name, values in made.items() if values is not None}
 
 
-def _sigma_columns(name: str, header: list[str], numbers: Callable[[int], Floats], given: Any) -> Floats | None:
+def _sigma_columns(
+    where: str, name: str, header: list[str], numbers: Callable[[int], Floats], given: Any
+) -> Floats | None:
     """Standard deviations: one column, or one for each axis."""
     stems = [_stem(heading) for heading in header]
     if given is not None:
@@ -294,8 +296,10 @@ def _sigma_columns(name: str, header: list[str], numbers: Callable[[int], Floats
         if not set(wanted) <= set(stems):
             return None
     places = [stems.index(checks.choice("column", one, stems)) for one in wanted]
-    units = [TO_RADIANS.get(taken_apart(header[k]).unit, 1.0) for k in places]
-    made = [numbers(k) * unit for k, unit in zip(places, units, strict=True)]
+    units = [taken_apart(header[k]).unit for k in places]
+    for k, unit in zip(places, units, strict=True):
+        _check_unit(where, [header[k]], unit or "y" * (name == "sigma_y"))
+    made = [numbers(k) * TO_RADIANS.get(unit, 1.0) for k, unit in zip(places, units, strict=True)]
     return made[0] if len(made) == 1 else np.stack(made, axis=1)
 
 
@@ -308,7 +312,7 @@ def _check_unit(where: str, headings: list[str], unit: str) -> None:
     """Refuses rates in a unit that is not known, or in several; without a unit they are in rad/s."""
     if not unit and any(_stem(heading) != heading.strip() for heading in headings):
         listed = ", ".join(repr(heading) for heading in headings)
-        raise ValueError(f"{where}: the columns {listed} have no common unit that is known: use rad/s, deg/s or rpm")
+        raise ValueError(f"{where}: the columns {listed} have no common unit that is known: use rad/s, deg/s, deg/h or rpm")
 
 
 def _is_float(value: Any) -> bool:

@@ -17,6 +17,7 @@ from polhode.attitudes import quaternion_from_euler, quaternion_from_mrp
 from polhode.body import Body
 from polhode.kernels.ops import read_only
 from polhode.kernels.types import Depends
+from polhode.referee.names import TIME_UNITS
 from polhode.referee.reading import Log, Raw
 from polhode.support.arrays import Floats, inverse, lengths, product, vector_of
 from polhode.torques import Torque
@@ -40,9 +41,15 @@ ALIKE, LIKELY, CERTAIN = 1.5, 3.0, 10.0
 EARTH_RATE = 7.292115e-5
 """The rotation of the Earth in rad/s, as in WGS 84."""
 TO_RADIANS = {"rad": 1.0, "deg": math.pi / 180.0, "rpm": 2.0 * math.pi / 60.0}
+TO_RADIANS |= {f"{x}/{word}": TO_RADIANS[x] / unit for x in ("rad", "deg") for word, unit in TIME_UNITS.items()}
 
 DIRECTIONS = ("body to space", "space to body")
 SEQUENCES = tuple("".join(s) for s in itertools.product("XYZ", repeat=3) if s[0] != s[1] and s[1] != s[2])
+
+
+def rate_unit(unit: str) -> str:
+    """The unit of a rate in full: deg/s of deg, and rpm and deg/h as they are."""
+    return f"{unit}/s" if unit in ("rad", "deg") else unit
 
 
 class Meaning(NamedTuple):
@@ -73,7 +80,7 @@ class Meaning(NamedTuple):
             said.append(f"Euler angles {self.sequence} in {self.angle_unit}")
         if self.axes:
             opposite = " with the opposite sign" if self.sign < 0 else ""
-            said.append(f"rates in {self.axes} axes in {self.unit}/s{opposite}".replace("rpm/s", "rpm"))
+            said.append(f"rates in {self.axes} axes in {rate_unit(self.unit)}{opposite}")
         if self.frame:
             said.append("against north-east-down axes, which turn with the Earth")
         return ", ".join(said)
@@ -124,7 +131,7 @@ def candidates(log: Log, words: str | None) -> list[Meaning]:
         axes = ["space", "body"] if w.hint == "space" else ["body", "space"]
         if log.attitude is None:
             axes = axes[:1]
-        units = ["rpm"] if w.unit == "rpm" else ["deg", "rad"] if w.unit == "deg" else ["rad", "deg"]
+        units = ["deg", "rad"] if w.unit == "deg" else [w.unit] if w.unit not in ("", "rad") else ["rad", "deg"]
         found = [
             m._replace(axes=x, unit=u, sign=s) for s in (1.0, -1.0) for u in units for x in axes for m in attitudes
         ]  # fmt: skip
@@ -348,7 +355,7 @@ def find_convention(
 def _surprises(log: Log, m: Meaning) -> Iterable[str]:
     if (w := log.omega) is not None:
         if w.unit and w.unit != m.unit:
-            yield f"The names say that rates are in {w.unit}/s, but the numbers are in {m.unit}/s."
+            yield f"The names say that rates are in {rate_unit(w.unit)}, but the numbers are in {rate_unit(m.unit)}."
         if w.hint == "space" and m.axes == "body":
             yield "The names say that rates are in space axes, but the numbers are in body axes."
     if (a := log.attitude) is not None and a.kind == "euler" and a.unit and a.unit != m.angle_unit:

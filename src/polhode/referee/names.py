@@ -6,12 +6,16 @@ from typing import Any, NamedTuple
 
 KINDS = {"quaternion": 4, "matrix": 9, "euler": 3, "mrp": 3}
 """The forms of attitudes, with the number of their components."""
-TIME_UNITS = {"s": 1.0, "sec": 1.0, "second": 1.0, "seconds": 1.0, "secs": 1.0, "ms": 1e-3, "us": 1e-6, "ns": 1e-9,
-              "nano": 1e-9, "min": 60.0, "minutes": 60.0}  # fmt: skip
+_TIMES = {1.0: "s sec secs second seconds", 1e-3: "ms msec millisecond milliseconds", 1e-9: "ns nano nanoseconds",
+          1e-6: "us \u00b5s \u03bcs microsecond microseconds", 60.0: "min mins minute minutes",
+          3600.0: "h hr hrs hour hours", 86400.0: "d day days"}  # fmt: skip
+TIME_UNITS = {word: seconds for seconds, words in _TIMES.items() for word in words.split()}
 """Units of time, in seconds."""
+TIME_SYSTEMS = {"utc", "tai", "tt", "tdb", "gps", "elapsed"}
+"""What may stand in brackets behind a time, and is no unit."""
 ANGLE_WORDS = {"deg": "deg", "degs": "deg", "degree": "deg", "degrees": "deg", "dps": "deg", "degps": "deg",
                "rad": "rad", "rads": "rad", "radian": "rad", "radians": "rad", "radps": "rad", "rps": "rad",
-               "rpm": "rpm"}  # fmt: skip
+               "\u00b0": "deg", "rpm": "rpm"}  # fmt: skip
 """How units of angles and rates are written."""
 _TIME = {"t", "time", "times", "simtime", "elapsed", "elapsedtime", "timestamp", "tspan", "timesec", "missiontime"}
 _RATE = re.compile(r"(omega|qvel|angvel|angularvelocit(y|ies)|angularrates?|gyro|avel|bodyrates?|rates?)")
@@ -41,7 +45,7 @@ class ColumnGroup(NamedTuple):
     """quaternion, matrix, euler, mrp, omega, or time."""
     columns: tuple[int, ...]
     unit: str = ""
-    """deg, rad or rpm, of time the seconds of a unit; empty: the names do not say."""
+    """deg, rad, rpm or as deg/h; of time the seconds of a unit; empty: the names do not say."""
     hint: str = ""
     """Further facts from the names: "first" of a quaternion, "space" of rates, a sequence of Euler angles."""
 
@@ -70,7 +74,11 @@ class _Name(NamedTuple):
 
     plain: str
     unit: str
+    """deg, rad or rpm, or as deg/h; empty: none is known."""
     seconds: float
+    """The unit of a time in seconds; 0: none is known."""
+    unknown: str
+    """What stands in brackets, if it is no unit that is known."""
 
 
 def taken_apart(name: str) -> _Name:
@@ -78,32 +86,44 @@ def taken_apart(name: str) -> _Name:
     bracket = re.search(r"[\[(]([^\])]*)[\])]\s*$", name)
     unit_words: list[str] = []
     if bracket and not bracket[1].strip().isdigit() and not re.fullmatch(r"[XYZxyz]{3}", bracket[1].strip()):
-        unit_words = re.findall(r"[a-z]+", bracket[1].lower())
+        unit_words = re.findall(r"[^\W\d_]+|\u00b0", bracket[1].lower())
         name = name[: bracket.start()]
     spaced = re.sub(r"(?<=[a-z])(?=[A-Z])", " ", name)
     words = [w for w in re.split(r"[^a-z0-9]+", spaced.lower()) if w]
-    unit, seconds = "", 0.0
-    for word in unit_words:
-        unit = unit or ANGLE_WORDS.get(word, "")
-        seconds = seconds or TIME_UNITS.get(word, 0.0)
     kept: list[str] = []
     for k, word in enumerate(words):
+        before = words[k - 1] if k else ""
+        of_rate = before in ANGLE_WORDS or before == "per"  # deg_s, deg_per_h
         if word in ANGLE_WORDS and len(words) > 1:
-            unit = unit or ANGLE_WORDS[word]
-        elif word in ("s", "sec", "second", "per") and k and words[k - 1] in ANGLE_WORDS:
-            pass  # deg_s
-        elif k and words[0] in _TIME and word in TIME_UNITS:
-            seconds = seconds or TIME_UNITS[word]
-        else:
+            unit_words.append(word)
+        elif word in TIME_UNITS and (of_rate or (k and words[0] in _TIME)):
+            unit_words.append(word)
+        elif not (word == "per" and of_rate):
             kept.append(word)
-    return _Name("".join(kept), unit, seconds)
+    unit = next((ANGLE_WORDS[word] for word in unit_words if word in ANGLE_WORDS), "")
+    seconds = next((TIME_UNITS[word] for word in unit_words if word in TIME_UNITS), 0.0)
+    if unit in ("deg", "rad") and seconds not in (0.0, 1.0):
+        unit += "/" + _TIMES[seconds].split()[0]
+    known = bool(unit or seconds or TIME_SYSTEMS.intersection(unit_words))
+    return _Name("".join(kept), unit, seconds, "" if known or not bracket or not unit_words else bracket[1])
+
+
+def _seconds(where: str, heading: str) -> float:
+    """The unit of a column of times, in seconds."""
+    name = taken_apart(heading)
+    if name.unknown:
+        raise ValueError(
+            f"{where}: the times {heading!r} are in a unit that is not known: use s, ms, us, ns, min, h or days, or say "
+            f"it, as in --columns t_s={heading!r} (in Python: columns={{'t_s': {heading!r}}})"
+        )
+    return name.seconds or 1.0
 
 
 def recognised(names: Sequence[str], where: str, mapping: Mapping[str, Any] | None = None) -> ColumnLayout:
     """Which columns hold time, attitude and rate: those that the mapping names, others by their names."""
     plain = [taken_apart(name) for name in names]
-    given = {} if mapping is None else _given(names, mapping)
-    time = given.get("time") or _time(plain)
+    given = {} if mapping is None else _given(names, mapping, where)
+    time = given.get("time") or _time(names, plain, where)
     if time is None:
         raise ValueError(
             f"{where}: no column is the time; there are {_listed(names)}: name it, as in --columns t=NAME "
@@ -153,18 +173,18 @@ def _listed(names: Sequence[str]) -> str:
     return f"{shown} and {len(names) - 12} more" if len(names) > 12 else shown
 
 
-def _given(names: Sequence[str], mapping: Mapping[str, Any]) -> dict[str, ColumnGroup]:
+def _given(names: Sequence[str], mapping: Mapping[str, Any], where: str) -> dict[str, ColumnGroup]:
     """The columns that the user named: t, omega, quaternion, matrix, mrp or euler(ZYX), with their units."""
     made: dict[str, ColumnGroup] = {}
     for key, value in mapping.items():
-        matched = re.fullmatch(r"(t|time|omega|quaternion|matrix|mrp|euler)(?:_(deg|rad|rpm|s|ms|us|ns|min))?"
-                               r"(?:\(([XYZxyz]{3})\))?", key)  # fmt: skip
-        if matched is None:
+        matched = re.fullmatch(r"(t|time|omega|quaternion|matrix|mrp|euler)(?:_([a-z/]+))?(?:\(([XYZxyz]{3})\))?", key)
+        said = taken_apart(f"{matched[1]} ({matched[2]})") if matched and matched[2] else None
+        kind = "" if matched is None else "time" if matched[1] == "t" else matched[1]
+        if matched is None or (said and not (said.seconds if kind == "time" else said.unit)):
             raise ValueError(
                 f"columns: {key!r} must be t, omega, quaternion, matrix, mrp or euler(ZYX), maybe with a unit as in "
-                "omega_deg, euler_deg(ZYX) or t_ms"
+                "omega_deg, omega_deg/h, euler_deg(ZYX), t_ms or t_days"
             )
-        kind = "time" if matched[1] == "t" else matched[1]
         listed: list[Any] = [value] if isinstance(value, str | int) else [*value]
         if len(listed) == 1 and isinstance(listed[0], str) and "," in listed[0]:
             listed = [*listed[0].split(",")]
@@ -174,10 +194,10 @@ def _given(names: Sequence[str], mapping: Mapping[str, Any]) -> dict[str, Column
         if kind == "euler" and matched[3] is None:
             raise ValueError(f"columns: {key!r} must name the sequence of the angles, as in 'euler(ZYX)'")
         found = tuple(_index(names, one) for one in listed)
-        unit = matched[2] or _common(taken_apart(names[c]).unit for c in found)
         if kind == "time":
-            seconds = TIME_UNITS[matched[2]] if matched[2] else taken_apart(names[found[0]]).seconds or 1.0
-            unit = repr(seconds)
+            unit = repr(said.seconds if said else _seconds(where, names[found[0]]))
+        else:
+            unit = said.unit if said else _common(taken_apart(names[c]).unit for c in found)
         made[kind] = ColumnGroup(kind, found, unit, matched[3] or "")
     return made
 
@@ -200,11 +220,9 @@ def _common(units: Iterable[str]) -> str:
     return found.pop() if len(found) == 1 else ""
 
 
-def _time(plain: Sequence[_Name]) -> ColumnGroup | None:
-    for k, name in enumerate(plain):
-        if name.plain in _TIME:
-            return ColumnGroup("time", (k,), repr(name.seconds or 1.0))
-    return None
+def _time(names: Sequence[str], plain: Sequence[_Name], where: str) -> ColumnGroup | None:
+    found = next((k for k, name in enumerate(plain) if name.plain in _TIME), None)
+    return None if found is None else ColumnGroup("time", (found,), repr(_seconds(where, names[found])))
 
 
 def _groups(plain: Sequence[_Name], free: Sequence[int]) -> dict[str, dict[str, int]]:
