@@ -297,8 +297,8 @@ class VectorSensor(Sensor):
     """A sensor that sees a vector of space, in body axes: the base of magnetometers, Sun and horizon sensors."""
 
     vector: Any
-    """The vector in space axes: three numbers, a `Table` of frame="space", a model of `polhode.environment`, or a function
-    of time."""
+    """The vector in space axes: three numbers, a `Table` of frame="space", a model of `polhode.environment`, or a
+    function of time."""
     period: float
     seed: int = 0
     noise: float = 0.0
