@@ -264,7 +264,9 @@ def _of_columns(
 ) -> dict[str, Any]:
     """The columns that are meant: those that the user names, and those with the usual names."""
     given = {"quaternion" if key == "attitude" else key: value for key, value in (columns or {}).items()}
-    made = {name: _sigma_columns(where, name, header, numbers, given.pop(name, None)) for name in KEYS if "sigma" in name}
+    made = {
+        name: _sigma_columns(where, name, header, numbers, given.pop(name, None)) for name in KEYS if "sigma" in name
+    }
     others = ["" if _stem(name).startswith("sigma_") else name for name in header]
     layout = recognised(others, where, given or None)
     made["t"] = numbers(layout.time.columns[0]) * float(layout.time.unit)
@@ -312,7 +314,9 @@ def _check_unit(where: str, headings: list[str], unit: str) -> None:
     """Refuses rates in a unit that is not known, or in several; without a unit they are in rad/s."""
     if not unit and any(_stem(heading) != heading.strip() for heading in headings):
         listed = ", ".join(repr(heading) for heading in headings)
-        raise ValueError(f"{where}: the columns {listed} have no common unit that is known: use rad/s, deg/s, deg/h or rpm")
+        raise ValueError(
+            f"{where}: the columns {listed} have no common unit that is known: use rad/s, deg/s, deg/h or rpm"
+        )
 
 
 def _is_float(value: Any) -> bool:

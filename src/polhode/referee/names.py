@@ -94,9 +94,8 @@ def taken_apart(name: str) -> _Name:
     for k, word in enumerate(words):
         before = words[k - 1] if k else ""
         of_rate = before in ANGLE_WORDS or before == "per"  # deg_s, deg_per_h
-        if word in ANGLE_WORDS and len(words) > 1:
-            unit_words.append(word)
-        elif word in TIME_UNITS and (of_rate or (k and words[0] in _TIME)):
+        of_time = of_rate or (k > 0 and words[0] in _TIME)
+        if (word in ANGLE_WORDS and len(words) > 1) or (word in TIME_UNITS and of_time):
             unit_words.append(word)
         elif not (word == "per" and of_rate):
             kept.append(word)
@@ -113,8 +112,8 @@ def _seconds(where: str, heading: str) -> float:
     name = taken_apart(heading)
     if name.unknown:
         raise ValueError(
-            f"{where}: the times {heading!r} are in a unit that is not known: use s, ms, us, ns, min, h or days, or say "
-            f"it, as in --columns t_s={heading!r} (in Python: columns={{'t_s': {heading!r}}})"
+            f"{where}: the times {heading!r} are in a unit that is not known: use s, ms, us, ns, min, h or days, or "
+            f"say it, as in --columns t_s={heading!r} (in Python: columns={{'t_s': {heading!r}}})"
         )
     return name.seconds or 1.0
 
