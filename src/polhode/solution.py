@@ -9,7 +9,7 @@ import math
 import os
 import warnings
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, TypeVar, cast
@@ -403,6 +403,7 @@ class Solution(WithAttitudes, WithMomenta, Turning):
     def osculating(self) -> FreeMotion:
         """The free motions that would follow from each row if the torque ended there, a stack of them.
 
+        What wheels and rings carry goes on as the momentum of a rotor, for which it must lie along a principal axis.
         `osculating.observed_periods()`, `.period`, `.mode` and `.nutation()` are the periods and angles along the run.
 
         Examples
@@ -414,7 +415,11 @@ class Solution(WithAttitudes, WithMomenta, Turning):
         """
         from polhode.free.free_motion import FreeMotion
 
-        body = [self.body.at(t) for t in self.t.tolist()] if self.body.changes else self.body
+        body: Any = [self.body.at(t) for t in self.t.tolist()] if self.body.changes else self.body
+        if self.state_names:
+            with suppress(ValueError):  # numbers of a torque of one's own may be no momentum
+                if (carried := self.torque.carried_momentum(self.state)).any():
+                    body = [self.body.with_rotor(self.body.rotor + h) for h in carried]
         return FreeMotion(body, self.omega, self.quaternion)
 
     # --- what the motion should have kept

@@ -124,6 +124,10 @@ GYRO = {"t": T, "omega": TRUTH.at(T).omega, "sigma_omega": 1e-3}
             {"t": T, "y": T, "sigma_y": 0.1}, {"observe": lambda t, a, w, p: 1.0, "omega": [0, 1, 0]},
             "observe returned an array of the shape () for 1 times",
         ),
+        (
+            {"t": T, "y": T, "sigma_y": 0.1}, {"observe": lambda t, a, w, p: 1j * t, "omega": [0, 1, 0]},
+            "observe must return real numbers, not complex ones",
+        ),
         (GYRO, {"free": ["omega", "p"]}, "'p' is to be fitted, but observe has 0 numbers"),
         (GYRO, {"free": ["omega", "p[3]"]}, "give a guess of all of them as p="),
         (GYRO, {"free": "gyro.offset"}, "there is no parameter to fit 'gyro.offset'"),

@@ -273,7 +273,10 @@ def observed(observe: Observe, t: Floats, q: Floats, w: Floats, p: Floats, width
     """What a function of the user's returns, (rows, width)."""
     from scipy.spatial.transform import Rotation
 
-    values = np.asarray(observe(t, Rotation.from_quat(q, scalar_first=True), w, p), dtype=np.float64)
+    returned = observe(t, Rotation.from_quat(q, scalar_first=True), w, p)
+    if np.iscomplexobj(returned):
+        raise TypeError("observe must return real numbers, not complex ones: return what is measured of them, as np.abs")
+    values = np.asarray(returned, dtype=np.float64)
     if values.shape != (t.size, width) and (values.shape != (t.size,) or width != 1):
         raise TypeError(
             f"observe returned an array of the shape {values.shape} for {t.size} times, and the data have "
