@@ -275,7 +275,7 @@ def observed(observe: Observe, t: Floats, q: Floats, w: Floats, p: Floats, width
 
     returned = observe(t, Rotation.from_quat(q, scalar_first=True), w, p)
     if np.iscomplexobj(returned):
-        raise TypeError("observe must return real numbers, not complex ones: return what is measured of them, as np.abs")
+        raise TypeError("observe must return real numbers, not complex ones: return what is measured, as their np.abs")
     values = np.asarray(returned, dtype=np.float64)
     if values.shape != (t.size, width) and (values.shape != (t.size,) or width != 1):
         raise TypeError(
