@@ -397,6 +397,97 @@ def test_stopped(plain: None) -> None:
     assert 4.5 < stopped.value.solution.t_last <= 5.0
 
 
+@ph.torque
+def jumping(t: float, q: Any, w: Any, p: Any) -> Any:
+    """A thruster that fires on one side, and another that fires on the other."""
+    if ph.to_body(q, (0.0, 0.0, -1.0))[0] > 0.1:
+        return -0.4, 0.0, 0.05
+    return 0.3, 0.0, 0.0
+
+
+@ph.torque(state=["a", "b"])
+def swinging(t: float, q: Any, w: Any, p: Any, z: Any) -> Any:
+    """A torque with two numbers of its own, which the motion drives."""
+    u = ph.to_body(q, (0.0, 0.0, -1.0))
+    n = ph.cross((0.3, 0.1, 0.2), u)
+    return (n[0] + z[0], n[1], n[2] - z[1]), (z[1] - 0.1 * w[0], 0.2 * u[1] - z[0])
+
+
+def held(t: float, q: Any, w: Any, p: Any) -> Any:
+    """What a computer commands."""
+    return -0.5 * w[0], 0.0, 0.2 * w[1]
+
+
+def differenced(change: Any, h: float = 1e-4) -> Floats:
+    """The change of the last row, by central differences of order 4 of runs."""
+    ends = [change(k * h) for k in (-2.0, -1.0, 1.0, 2.0)]
+    base = change(0.0)
+    rows = [np.r_[(one.attitude[-1] * base.attitude[-1].inv()).as_rotvec(), one.omega[-1]] for one in ends]
+    return np.asarray((rows[0] - 8 * rows[1] + 8 * rows[2] - rows[3]) / (12 * h))
+
+
+@pytest.mark.parametrize("torque", [jumping, swinging, ph.Sampled(0.7, held)])
+def test_runs_nearby(torque: Any) -> None:
+    """Jumps at places that the motion finds, carried numbers and samples: the Jacobian is made of runs nearby."""
+    carries = {"state": [0.1, 0.2]} if torque is swinging else {}
+    asked: dict[str, Any] = START | {"rtol": 1e-9, **carries}
+    run = ph.simulate(ph.Body(TENSOR), torque, **asked, derivatives=("omega", "inertia", *(["a"] if carries else [])))
+    assert run.derivatives is not None
+    assert run.derivatives.method.startswith("differences of runs by DOP853")
+    assert run.derivatives.error is not None
+    assert run.derivatives.error < 1e-6
+    exact: dict[str, Any] = asked | {"rtol": 1e-11}
+    for k in range(3):
+        other = differenced(lambda h, k=k: ph.simulate(
+            ph.Body(TENSOR), torque, **exact | {"omega": OMEGA + h * np.eye(3)[k]}))  # fmt: skip
+        assert np.abs(run.jacobian[-1, :, k] - other).max() < 1e-6
+    if carries:
+        other = differenced(lambda h: ph.simulate(ph.Body(TENSOR), torque, **exact | {"state": [0.1 + h, 0.2]}))
+        assert np.abs(run.jacobian[-1, :, -1] - other).max() < 1e-6
+
+
+def test_tensor_that_changes() -> None:
+    """The Jacobian of a body that changes with time, by the start."""
+    body = ph.Body([[1.0, 1.4, 2.1], [1.2, 1.3, 2.2]], times=[0.0, 10.0])
+    asked: dict[str, Any] = START | {"rtol": 1e-9}
+    run = ph.simulate(body, ph.HeavyTop(1.0), **asked, derivatives=("omega", "weight"))
+    other = differenced(lambda h: ph.simulate(body, ph.HeavyTop(1.0), **asked | {"omega": OMEGA + h * np.eye(3)[1]}))
+    assert np.abs(run.jacobian[-1, :, 1] - other).max() < 1e-6
+    with pytest.raises(ValueError, match="the tensor changes with time, and has no derivatives by inertia"):
+        ph.simulate(body, ph.HeavyTop(1.0), **asked, derivatives="inertia")
+
+
+@pytest.mark.parametrize("how", [{"rtol": 1e-10}, {"method": "DOP853(rtol=1e-12)", "step": 0.1}])
+def test_events(how: dict[str, Any]) -> None:
+    """The time of an event, and the state there, change as in runs nearby; also that of one that ends the run."""
+
+    def watched(terminal: bool) -> ph.Event:
+        return ph.Event(lambda t, q, w: ph.to_space(q, (1.0, 0.0, 0.0))[1] - 0.2 - 0.01 * t, terminal=terminal)
+
+    body, top = ph.Body(TENSOR), ph.HeavyTop(1.0, tuple(ARM))
+    asked: dict[str, Any] = START | how | {"t_eval": [0.0, 4.0]}
+    run = ph.simulate(body, top, **asked, events=watched(False), derivatives=BY)
+    plain = ph.simulate(body, top, **asked, derivatives=BY)
+    assert np.array_equal(run.t, plain.t)
+    assert np.abs(run.jacobian - plain.jacobian).max() < 1e-9
+    event, h = run.events[0], 1e-5
+    assert event.t.size > 1
+    assert event.derivatives is not None
+    assert event.derivatives.times is not None
+    for k in range(3):
+        up, down = (
+            ph.simulate(body, top, **asked | {"omega": OMEGA + s * np.eye(3)[k]}, events=watched(False)).events[0]
+            for s in (h, -h)
+        )
+        assert np.abs((up.t - down.t) / (2 * h) - event.derivatives.times[:, k]).max() < 1e-5
+        assert np.abs((up.omega - down.omega) / (2 * h) - event.jacobian[:, 3:, k]).max() < 1e-5
+        turned = (up.attitude * down.attitude.inv()).as_rotvec() / (2 * h)
+        assert np.abs(turned - event.jacobian[:, :3, k]).max() < 1e-5
+    stopped = ph.simulate(body, top, **asked, events=watched(True), derivatives=BY)
+    assert stopped.t_last == pytest.approx(event.t[0], rel=1e-12)
+    assert np.abs(stopped.events[0].jacobian[0] - event.jacobian[0]).max() < 1e-8
+
+
 @ph.torque(state=["a"])
 def carrying(t: float, q: Any, w: Any, p: Any, z: Any) -> Any:
     """A torque with a number of its own."""
@@ -412,10 +503,10 @@ def carrying(t: float, q: Any, w: Any, p: Any, z: Any) -> Any:
         ({"derivatives": 3}, "derivatives names what to differentiate by"),
         ({"derivatives": "inertia"}, "SABA has no derivatives by inertia: take RK4, DOP853, G8 or rtol"),
         ({"method": "TakahashiImada"}, "TakahashiImada has no derivatives: take a splitting such as SABA"),
-        ({"events": lambda t, q, w: w[0]}, "events and derivatives are not found together"),
+        ({"torque": carrying, "state": [0.0], "method": "RK4", "events": lambda t, q, w, z: z[0]}, "write it as g"),
         ({"torque": ph.torque(lambda t, q, w, p: (0.0, 0.0, 1.0)), "derivatives": "p"}, "has no parameters; not by"),
         ({"torque": 2.0 * ph.HeavyTop(1.0), "derivatives": "weight"}, "of sums and multiples, as of .* have no names"),
-        ({"torque": carrying, "state": [0.0], "method": "RK4"}, "but carrying carries a"),
+        ({"torque": carrying, "state": [0.0], "method": "RK4", "derivatives": "b"}, "inertia, a; carrying has"),
     ],
 )  # fmt: skip
 def test_refused(plain: None, changed: dict[str, Any], message: str) -> None:

@@ -16,6 +16,7 @@ from polhode.accuracy.policy import checked_tolerance
 from polhode.body import Body
 from polhode.compiler import announced_once
 from polhode.events import single
+from polhode.events.derivatives import of_events
 from polhode.files.records import is_same_torque
 from polhode.free.free_motion import has_closed_form
 from polhode.kernels.states import STATE
@@ -128,26 +129,29 @@ def simulate(
     goal = checked_goal(problem, rtol, step, method)
     watched = () if events is None else single.listed(events)
     by = names_of(derivatives) if derivatives else ()
-    if by and watched:
-        raise ValueError(
-            "events and derivatives are not found together: find the events first, and give their times as t_eval with "
-            "derivatives=; the time of an event changes by -(dg . jacobian) / (dg/dt), with the event function g"
-        )
     if by:
         check_names(problem, by)
+        if any(event.takes_state for event in watched):
+            raise ValueError("an event that sees what the torque carries has no derivatives: write it as g(t, q, w)")
     if isinstance(goal, Plan):
         if not goal.method.variable_steps:
             say_what_it_costs(problem, goal, shown=progress is not None)
-        if by:
-            found = solve_with_derivatives(problem, goal, by, progress, on_compile)
-        elif watched:
+        if watched:
             found = single.with_events(problem, goal, watched, progress, on_compile)
+            if by:
+                found = of_events(found, watched, lambda rows: solve_with_derivatives(
+                    rows.problem.replace(times=rows.t, every=None), goal, by, None, on_compile))  # fmt: skip
+        elif by:
+            found = solve_with_derivatives(problem, goal, by, progress, on_compile)
         else:
             found = solve(problem, goal, None, progress, on_compile)
         warn_of_long_steps(found)
         return found
     if watched:
-        return _accurate_with_events(problem, goal, watched, progress, on_compile)
+        found = _accurate_with_events(problem, goal, watched, progress, on_compile)
+        if not by:
+            return found
+        return of_events(found, watched, lambda rows: with_derivatives(rows, by, goal.rtol, on_compile))
     if kept is not None:
         short_runs.keep(kept, problem, torque, goal.rtol)
     found = answer(problem, goal, progress, on_compile)

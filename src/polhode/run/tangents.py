@@ -54,6 +54,8 @@ class Derivatives:
     """Where the derivatives of the torque come from."""
     error: float | None = None
     """The estimated error, relative to the largest element of each row; None: it was not estimated."""
+    times: Floats | None = None
+    """Of an event: how its times change, (rows, columns). The Jacobian is then that of the state at the event."""
 
 
 class _Directions(NamedTuple):
@@ -68,6 +70,8 @@ class _Directions(NamedTuple):
     """(parameters, columns)."""
     tensor: Floats
     """(columns, 3, 3), in body axes."""
+    state: Floats
+    """At the start: (carried numbers, columns)."""
 
 
 def names_of(derivatives: Any) -> tuple[str, ...]:
@@ -125,22 +129,24 @@ def _matching(name: str, known: dict[str, Floats], torque: Torque) -> list[str]:
         own = f"; of {torque.name}: {', '.join(['p', *known])}"
     elif isinstance(torque, SumTorque):
         own = f"; numbers of sums and multiples, as of {torque.name}, have no names: write one function with ph.torque"
-    raise ValueError(f"derivatives can be by {', '.join([*STARTS, *BODIES])}{own}; not by {name!r}")
+    starts = ", ".join([*STARTS, *BODIES, *torque.state_names])
+    raise ValueError(f"derivatives can be by {starts}{own}; not by {name!r}")
 
 
 def _directions(problem: Problem, by: tuple[str, ...]) -> _Directions:
-    body, torque = problem.body, problem.torque
+    body, torque = problem.body.at(problem.t_start), problem.torque
     count = len(list(torque.parameters(body)))
-    known = numbers_of(torque, body) if any(n not in STARTS and n not in BODIES for n in by) else {}
+    carried, unit_state = torque.state_names, np.eye(problem.state_start.size)
+    known = numbers_of(torque, body) if not {*by} <= {*STARTS, *BODIES, *carried} else {}
     labels, columns = [], []
-    nothing = np.zeros(3)
+    nothing, nothing_carried = np.zeros(3), np.zeros(problem.state_start.size)
     for name in by:
         if name in STARTS:
             for k, unit in enumerate(np.eye(3)):
                 labels.append(f"{name}[{k}]")
                 change = body.tensor @ unit if name == "omega" else unit
                 column = (unit, nothing) if name == "attitude" else (nothing, change)
-                columns.append((*column, np.zeros(count), np.zeros((3, 3))))
+                columns.append((*column, np.zeros(count), np.zeros((3, 3)), nothing_carried))
         elif name in BODIES:
             for k in range(BODIES[name]):
                 labels.append(f"{name}[{k}]")
@@ -149,13 +155,17 @@ def _directions(problem: Problem, by: tuple[str, ...]) -> _Directions:
                 else:
                     E = np.zeros((3, 3))
                     E[PAIRS[k]] = E[PAIRS[k][::-1]] = 1.0
-                columns.append((nothing, E @ problem.omega_start, _by_tensor(torque, body, E, count), E))
+                changed = _by_tensor(torque, body, E, count)
+                columns.append((nothing, E @ problem.omega_start, changed, E, nothing_carried))
+        elif name in carried:
+            labels.append(name)
+            columns.append((nothing, nothing, np.zeros(count), np.zeros((3, 3)), unit_state[carried.index(name)]))
         else:
             for label in _matching(name, known, torque):
                 labels.append(label)
-                columns.append((nothing, nothing, known[label], np.zeros((3, 3))))
-    zeta, dm, p, tensor = (np.array(x) for x in zip(*columns, strict=True))
-    return _Directions(tuple(labels), zeta.T, dm.T, p.T, tensor)
+                columns.append((nothing, nothing, known[label], np.zeros((3, 3)), nothing_carried))
+    zeta, dm, p, tensor, state = (np.array(x) for x in zip(*columns, strict=True))
+    return _Directions(tuple(labels), zeta.T, dm.T, p.T, tensor, state.T)
 
 
 def _by_tensor(torque: Torque, body: Body, E: Floats, count: int) -> Floats:
@@ -168,16 +178,20 @@ def _by_tensor(torque: Torque, body: Body, E: Floats, count: int) -> Floats:
 
 
 def check_names(problem: Problem, by: tuple[str, ...]) -> None:
-    """Raises ValueError where a torque, or a name, has no derivatives."""
+    """Raises ValueError where a name stands for nothing that a motion can be differentiated by."""
+    if problem.body.changes and (body := [name for name in by if name in BODIES]):
+        raise ValueError(f"the tensor changes with time, and has no derivatives by {' and '.join(body)}")
+    _directions(problem, by)
+
+
+def _only_by_runs(problem: Problem) -> str:
+    """Why the motion has no variational equations, so that runs that begin nearby are to make its Jacobian."""
     torque = problem.torque
     if torque.sample_kernel is not None:
-        raise ValueError(f"{torque.name} is sampled: between samples it holds numbers whose derivatives are not known")
+        return f"{torque.name} is sampled"
     if torque.state_names:
-        raise ValueError(
-            f"derivatives are those of attitude and rate, but {torque.name} carries {', '.join(torque.state_names)}: "
-            "leave out derivatives=, or write a torque without numbers of its own"
-        )
-    _directions(problem, by)
+        return f"{torque.name} carries {', '.join(torque.state_names)}"
+    return "the tensor changes with time" if problem.body.changes else ""
 
 
 def _check_method(method: Method, by: tuple[str, ...]) -> bool:
@@ -198,6 +212,8 @@ def solve_with_derivatives(
 ) -> Solution:  # fmt: skip
     """A run with its Jacobian: the derivative of the discrete map, in the variables of the method."""
     torque, body, method = problem.torque, problem.body, plan.method
+    if _only_by_runs(problem):
+        return by_runs(solve(problem, plan, None, progress, on_compile), by)
     splits, to = _check_method(method, by), _directions(problem, by)
     by_tensor = bool(to.tensor.any())
     count, K = to.p.shape[0], len(to.labels)
@@ -210,7 +226,7 @@ def solve_with_derivatives(
     if source == BY_DIFFERENCES and torque.may_bend:
         warnings.warn(
             f"{torque.name} is differentiated by differences, since {why}. Where it jumps between branches the "
-            "Jacobian is wrong; where it only bends, it is right",
+            "Jacobian is wrong; where it only bends, it is right. With rtol it is right in both cases",
             UserWarning, stacklevel=levels_of_polhode(),
         )  # fmt: skip
     columns = Columns(K, count, len(used), by_rate, by_tensor)
@@ -274,16 +290,15 @@ def with_derivatives(found: Solution, by: tuple[str, ...], rtol: float, on_compi
         return found.having(
             derivatives=Derivatives(by, labels, exact, "the closed form", "there is none", CLOSED_FORM_ERROR)
         )
+    if torque.may_bend or _only_by_runs(problem):
+        finer = max(LEAST_TOLERANCE, min(FINEST_OF_RUNS, 0.1 * rtol))
+        return by_runs(found, by, _accurate_plan(found, finer))
     splits = getattr(found.plan.method.scheme, "has_tangent", False) and not set(by) & set(BODIES)
     if splits:
         plans = [found.plan.replace(step=k * found.plan.step, first_stop=None) for k in (1.0, COARSER_STEP)]
     else:
-        stiff = found.plan.method.bare_name == "Radau"
         tolerance = max(LEAST_TOLERANCE, 0.1 * min(rtol, found.error_estimate or rtol))
-        method = find_method("Radau" if stiff else "DOP853")
-        rate = float(np.linalg.norm(found.omega, axis=1).max())
-        step = math.copysign(min(abs(problem.span), FIRST_TURN / rate if rate > 0.0 else math.inf), problem.span)
-        plans = [Plan(method.replace(rtol=k * tolerance), step) for k in (1.0, COARSER_TOLERANCE)]
+        plans = [_accurate_plan(found, k * tolerance) for k in (1.0, COARSER_TOLERANCE)]
     made, coarse = (solve_with_derivatives(problem, plan, by, None, on_compile).derivatives for plan in plans)
     assert made is not None
     assert coarse is not None
@@ -291,6 +306,70 @@ def with_derivatives(found: Solution, by: tuple[str, ...], rtol: float, on_compi
     gap = np.abs(made.jacobian - coarse.jacobian).max(axis=(1, 2))
     error = float((gap / np.where(size > 0.0, size, 1.0)).max(initial=0.0))
     return found.having(derivatives=replace(made, error=error))
+
+
+def _accurate_plan(found: Solution, tolerance: float) -> Plan:
+    """Steps of DOP853, or of Radau where the torque is stiff, within a tolerance."""
+    method = find_method("Radau" if found.plan.method.bare_name == "Radau" else "DOP853")
+    rate, span = float(np.linalg.norm(found.omega, axis=1).max()), found.problem.span
+    step = math.copysign(min(abs(span), FIRST_TURN / rate if rate > 0.0 else math.inf), span)
+    return Plan(method.replace(rtol=tolerance), step)
+
+
+FINEST_OF_RUNS = 1e-12
+"""The largest tolerance of runs whose differences are taken."""
+PROBE, REACH = 1e-6, 5e-3
+"""The part of its scale by which a column is changed at first, and the change of the motion, in radians, that the steps
+of the differences are to make: their errors of order 6 and round-off are then about equal."""
+LONGEST_STEP = 0.01
+"""The largest step, as a part of that scale."""
+DIFFERENCES = np.array([[0.75, -0.15, 1.0 / 60.0], [2.0 / 3.0, -1.0 / 12.0, 0.0]])
+"""Weights of central differences over one, two and three steps: of order 6, and of order 4, which tells their error."""
+
+
+def by_runs(found: Solution, by: tuple[str, ...], plan: Plan | None = None) -> Solution:
+    """A solution with its Jacobian by central differences of runs that begin nearby: seven for each column.
+
+    Runs whose steps end where the torque jumps have what a jump does: the time of a branch changes with the start.
+    """
+    problem, torque = found.problem.replace(times=found.t, every=None), found.torque
+    to, plan = _directions(problem, by), found.plan if plan is None else plan
+    rate = float(np.linalg.norm(found.omega, axis=1).max()) or 1.0
+    base = solve(problem, plan)
+
+    def change(step: Floats) -> Floats:
+        moved = solve(_moved(problem, by, step), plan)
+        turn = (moved.attitude * base.attitude.inv()).as_rotvec()
+        return np.concatenate([turn, moved.omega - base.omega], axis=1)
+
+    columns, error = [], 0.0
+    for unit, scale in zip(np.eye(len(to.labels)), _scales(found, to, rate), strict=True):
+        answer = np.abs(change(PROBE * scale * unit) / np.repeat([1.0, rate], 3)).max(initial=1e-300)
+        h = scale * min(LONGEST_STEP, PROBE * REACH / float(answer))
+        odd = np.array([change(n * h * unit) - change(-n * h * unit) for n in (1, 2, 3)])
+        best, rough = np.tensordot(DIFFERENCES, odd, 1) / h
+        columns.append(best)
+        error = max(error, float((np.abs(best - rough).max(axis=1) / np.maximum(np.abs(best).max(axis=1), 1.0)).max()))
+    what, why = f"differences of runs by {plan.method.name}", _only_by_runs(problem) or f"{torque.name} has branches"
+    return found.having(
+        derivatives=Derivatives(by, to.labels, np.stack(columns, axis=2), what, f"not needed: {why}", error)
+    )
+
+
+def _scales(found: Solution, to: _Directions, rate: float) -> list[float]:
+    """For each column the size of what it changes."""
+    torque, body = found.torque, found.body.at(found.problem.t_start)
+    numbers = np.abs(np.array(list(torque.parameters(body))))
+    sizes = {"attitude": 1.0, "omega": rate, "momentum": rate * float(body.moments.max())}
+    sizes |= dict.fromkeys(BODIES, float(body.moments.min()))
+    sizes |= {x: float(np.abs(found.state[:, k]).max()) or 1.0 for k, x in enumerate(torque.state_names)}
+    made = []
+    for k, label in enumerate(to.labels):
+        known, slopes = sizes.get(label.partition("[")[0]), np.abs(to.p[:, k])
+        if known is None:
+            known = float(numbers[slopes != 0.0].max(initial=0.0)) / (float(slopes.max(initial=0.0)) or 1.0) or 1.0
+        made.append(known)
+    return made
 
 
 # --- what people do with it ------------------------------------------------------------------------------------------
@@ -309,15 +388,15 @@ def covariance(run: Solution, P0: Any) -> Covariance:
     for direction in directions[int(np.argmax(largest)), :2]:
         for side in (1.0, -1.0):
             step = side * direction
-            moved = solve(_moved(problem, run.derivatives, root @ step), run.plan)
+            moved = solve(_moved(problem, run.derivatives.by, root @ step), run.plan)
             gap = (moved.attitude * run.attitude.inv()).as_rotvec() - J[:, :3] @ step
             bend = np.maximum(bend, np.linalg.norm(gap, axis=1) / np.where(largest > 0.0, largest, math.inf))
     return covariance_of(run.t, run.t, J, bend)
 
 
-def _moved(problem: Problem, derivatives: Derivatives, step: Floats) -> Problem:
+def _moved(problem: Problem, by: tuple[str, ...], step: Floats) -> Problem:
     """The problem with everything changed by a step in the columns."""
-    to = _directions(problem, derivatives.by)
+    to = _directions(problem, by)
     from scipy.spatial.transform import Rotation
 
     turn = Rotation.from_rotvec(to.zeta @ step) * Rotation.from_quat(problem.quaternion_start, scalar_first=True)
@@ -328,7 +407,7 @@ def _moved(problem: Problem, derivatives: Derivatives, step: Floats) -> Problem:
     torque = _with_numbers(torque, dict(zip(to.labels, step.tolist(), strict=True)))
     return problem.replace(
         body=body, torque=torque, momentum_start=problem.momentum_start + to.dm @ step,
-        quaternion_start=turn.as_quat(scalar_first=True),
+        quaternion_start=turn.as_quat(scalar_first=True), state_start=problem.state_start + to.state @ step,
     )  # fmt: skip
 
 
