@@ -488,6 +488,23 @@ def test_events(how: dict[str, Any]) -> None:
     assert np.abs(stopped.events[0].jacobian[0] - event.jacobian[0]).max() < 1e-8
 
 
+@pytest.mark.parametrize("how", [{"method": "SABA", "step": 0.1}, {"rtol": 1e-9}])
+def test_ensemble(how: dict[str, Any]) -> None:
+    """Each body has the Jacobian of its own run."""
+    rates, top = np.array([OMEGA, 2.0 * OMEGA]), ph.HeavyTop(1.0, tuple(ARM))
+    asked: dict[str, Any] = START | how | {"omega": rates}
+    many = ph.ensemble(ph.Body(TENSOR), top, **asked, derivatives=("omega", "weight"))
+    assert many.jacobian.shape == (2, 3, 6, 4)
+    one = ph.simulate(ph.Body(TENSOR), top, **asked | {"omega": rates[1]}, derivatives=("omega", "weight"))
+    assert np.abs(many.jacobian[1] - one.jacobian).max() < 1e-7
+    assert np.array_equal(many[1].jacobian, many.jacobian[1])
+    assert many[1].lyapunov == pytest.approx(one.lyapunov)
+    with pytest.raises(ValueError, match="events of many bodies have no derivatives"):
+        ph.ensemble(ph.Body(TENSOR), top, **asked, derivatives="omega", events=lambda t, q, w: w[0])
+    with pytest.raises(ValueError, match="has no Jacobians: ask for them"):
+        ph.ensemble(ph.Body(TENSOR), top, **asked).jacobian  # noqa: B018
+
+
 @ph.torque(state=["a"])
 def carrying(t: float, q: Any, w: Any, p: Any, z: Any) -> Any:
     """A torque with a number of its own."""

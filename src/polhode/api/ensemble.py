@@ -15,6 +15,7 @@ from polhode.accuracy.search import Goal
 from polhode.api.simulate import check_accepted, checked_goal
 from polhode.compiler import announced_once
 from polhode.ensembles.batch import Batch, Survey, run_batch
+from polhode.ensembles.derivatives import differentiated
 from polhode.ensembles.events import BatchRunner, WatchedRunner
 from polhode.ensembles.initial import Start, Starts
 from polhode.ensembles.pilots import PilotResult, ToleranceRunner
@@ -28,6 +29,7 @@ from polhode.run.binding import OnCompile
 from polhode.run.integration import Progress
 from polhode.run.rows import check_room
 from polhode.run.step_warnings import announce, warn_of_long_steps
+from polhode.run.tangents import check_names, names_of
 from polhode.solution import Solution
 from polhode.support import checks
 from polhode.support.arrays import Floats
@@ -160,7 +162,8 @@ def asking(function: F) -> F:
 @overload
 def ensemble(
     body: Any, torque: Torque | Sequence[Torque] | None = None, *, reduce: None = None, threads: int | None = None,
-    progress: Progress | None = None, on_compile: OnCompile = None, **asked: Unpack[EnsembleArguments],
+    derivatives: str | Sequence[str] = (), progress: Progress | None = None, on_compile: OnCompile = None,
+    **asked: Unpack[EnsembleArguments],
 ) -> Ensemble: ...  # fmt: skip
 @overload
 def ensemble(
@@ -174,8 +177,8 @@ def ensemble(
 @announced_once
 def ensemble(
     body: Any, torque: Torque | Sequence[Torque] | None = None, *, reduce: Mapping[str, Quantity] | None = None,
-    threads: int | None = None, progress: Progress | None = None, on_compile: OnCompile = None,
-    **asked: Unpack[EnsembleArguments],
+    threads: int | None = None, derivatives: str | Sequence[str] = (), progress: Progress | None = None,
+    on_compile: OnCompile = None, **asked: Unpack[EnsembleArguments],
 ) -> Ensemble | Reduced:  # fmt: skip
     """Turns many bodies from `t_span[0]` to `t_span[1]`, each by itself, on all cores.
 
@@ -223,6 +226,9 @@ def ensemble(
         which has these alone; memory grows with the number of bodies only where a value is kept for each.
     threads
         Number of threads. Default: one for each core. The results are the same for every number.
+    derivatives
+        Quantities to differentiate each motion by, as in `simulate`: the ensemble has a `jacobian`, and each solution.
+        They are computed body by body, in runs of their own.
     progress
         Function of the number of steps done and of all steps, over all bodies. An exception in it ends the run; the
         exception has what was computed as its `ensemble`.
@@ -249,6 +255,12 @@ def ensemble(
     workers = available_cores() if threads is None else checks.count("threads", threads)
     request = EnsembleRequest.given(body, torque, reduce=reduce, **asked)
     starts, wanted = request.starts, request.reductions
+    by = names_of(derivatives) if derivatives else ()
+    if by:
+        if wanted is not None or request.events:
+            other = "events" if request.events else "reductions"
+            raise ValueError(f"{other} of many bodies have no derivatives: simulate the bodies that matter one by one")
+        check_names(request.problem, by)
     reduced, shown = wanted is not None, progress is not None
     _say_what_it_costs(request.problem, request.goal, starts.count, workers, reduced=reduced, shown=shown)
     turned = request.turned(Survey.of(starts), workers, progress, on_compile)
@@ -258,7 +270,9 @@ def ensemble(
     else:
         made = _reduced(turned, starts, wanted, request.problem)
     turned.warn()
-    return made
+    return (
+        differentiated(made, by, asked.get("rtol"), workers, on_compile) if by and isinstance(made, Ensemble) else made
+    )
 
 
 def _say_what_it_costs(

@@ -35,6 +35,7 @@ from polhode.kernels.states import STATE
 from polhode.kernels.status import Status
 from polhode.kernels.types import Depends
 from polhode.problem import Plan, Problem, Stats
+from polhode.run.tangents import Derivatives
 from polhode.solution import (
     Solution,
     assemble,
@@ -199,6 +200,9 @@ class Ensemble(WithAttitudes, WithMomenta):
     saved_potential: Floats | None = field(default=None, repr=False)
     """(bodies, 1 + times): the potential energy at the start and in each row, for an ensemble from a file without the
     function of its torque."""
+    derivatives: tuple[Derivatives | None, ...] = field(default=(), repr=False)
+    """How each motion changes with what it was given, where `derivatives=` was asked for; None: it failed. Files do not
+    keep it."""
 
     def __len__(self) -> int:
         return len(self.status)
@@ -207,6 +211,15 @@ class Ensemble(WithAttitudes, WithMomenta):
     def state_names(self) -> tuple[str, ...]:
         """The names of the numbers that the torque carries."""
         return self.problem.torque.state_names
+
+    @property
+    def jacobian(self) -> Floats:
+        """(bodies, times, 6, columns): the `jacobian` of each solution; NaN for bodies that failed."""
+        known = next((d for d in self.derivatives if d is not None), None)
+        if known is None:
+            raise ValueError("this ensemble has no Jacobians: ask for them with the run, by derivatives=")
+        nothing = np.full(known.jacobian.shape, np.nan)
+        return np.array([nothing if d is None else d.jacobian for d in self.derivatives])
 
     @cached_property
     def omega(self) -> Floats:
@@ -331,6 +344,8 @@ class Ensemble(WithAttitudes, WithMomenta):
             error_estimate=None if math.isnan(estimate) else estimate,
             saved_potential=None if self.saved_potential is None else self.saved_potential[k, : rows + 1],
         )  # fmt: skip
+        if self.derivatives:
+            one = one.having(derivatives=self.derivatives[k])
         return replace(one, events=tuple(self._event_of(one, e, e.of(k)) for e in self.events)) if self.events else one
 
     def _event_of(self, one: Solution, event: EventRows, rows: slice) -> Solution:
