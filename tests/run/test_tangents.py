@@ -499,6 +499,10 @@ def test_ensemble(how: dict[str, Any]) -> None:
     assert np.abs(many.jacobian[1] - one.jacobian).max() < 1e-7
     assert np.array_equal(many[1].jacobian, many.jacobian[1])
     assert many[1].lyapunov == pytest.approx(one.lyapunov)
+    third = ph.simulate(ph.Body(TENSOR), top, **asked | {"omega": rates[1]}, derivatives="omega[2]")
+    assert third.derivatives is not None
+    assert third.derivatives.columns == ("omega[2]",)
+    assert np.abs(third.jacobian[..., 0] - one.jacobian[..., 2]).max() < 1e-7
     with pytest.raises(ValueError, match="events of many bodies have no derivatives"):
         ph.ensemble(ph.Body(TENSOR), top, **asked, derivatives="omega", events=lambda t, q, w: w[0])
     with pytest.raises(ValueError, match="has no Jacobians: ask for them"):

@@ -31,6 +31,8 @@ from polhode.torques._tangent import BY_DIFFERENCES, GIVEN, TangentTorque, check
 
 STARTS = {"omega": 3, "attitude": 3, "momentum": 3}
 """What a start is made of, and how many columns that has."""
+PLACES = ("0]", "1]", "2]")
+"""How the name of one of them ends, as in omega[2]."""
 BODIES = {"moments": 3, "inertia": 6}
 """What is made of the tensor: principal moments, and the elements xx, yy, zz, xy, xz, yz in the user's axes."""
 PAIRS = ((0, 0), (1, 1), (2, 2), (0, 1), (0, 2), (1, 2))
@@ -137,17 +139,20 @@ def _directions(problem: Problem, by: tuple[str, ...]) -> _Directions:
     body, torque = problem.body.at(problem.t_start), problem.torque
     count = len(list(torque.parameters(body)))
     carried, unit_state = torque.state_names, np.eye(problem.state_start.size)
-    known = numbers_of(torque, body) if not {*by} <= {*STARTS, *BODIES, *carried} else {}
+    others = {name.partition("[")[0] for name in by} - {*STARTS, *BODIES, *carried}
+    known = numbers_of(torque, body) if others else {}
     labels, columns = [], []
     nothing, nothing_carried = np.zeros(3), np.zeros(problem.state_start.size)
-    for name in by:
-        if name in STARTS:
-            for k, unit in enumerate(np.eye(3)):
+    for given in by:
+        name, _, place = given.partition("[")
+        if name in STARTS and (not place or place in PLACES):
+            for k in range(3) if not place else [PLACES.index(place)]:
+                unit = np.eye(3)[k]
                 labels.append(f"{name}[{k}]")
                 change = body.tensor @ unit if name == "omega" else unit
                 column = (unit, nothing) if name == "attitude" else (nothing, change)
                 columns.append((*column, np.zeros(count), np.zeros((3, 3)), nothing_carried))
-        elif name in BODIES:
+        elif given in BODIES:
             for k in range(BODIES[name]):
                 labels.append(f"{name}[{k}]")
                 if name == "moments":
@@ -157,11 +162,11 @@ def _directions(problem: Problem, by: tuple[str, ...]) -> _Directions:
                     E[PAIRS[k]] = E[PAIRS[k][::-1]] = 1.0
                 changed = _by_tensor(torque, body, E, count)
                 columns.append((nothing, E @ problem.omega_start, changed, E, nothing_carried))
-        elif name in carried:
+        elif given in carried:
             labels.append(name)
             columns.append((nothing, nothing, np.zeros(count), np.zeros((3, 3)), unit_state[carried.index(name)]))
         else:
-            for label in _matching(name, known, torque):
+            for label in _matching(given, known, torque):
                 labels.append(label)
                 columns.append((nothing, nothing, known[label], np.zeros((3, 3)), nothing_carried))
     zeta, dm, p, tensor, state = (np.array(x) for x in zip(*columns, strict=True))
