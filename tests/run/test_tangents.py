@@ -10,7 +10,7 @@ from scipy.integrate import solve_ivp
 from scipy.spatial.transform import Rotation
 
 import polhode as ph
-from polhode.run.tangents import PAIRS
+from polhode.run.tangents import PAIRS, by_runs
 from polhode.support.arrays import Floats
 
 TURNED = Rotation.from_rotvec([0.4, -1.1, 0.7]).as_matrix()
@@ -234,6 +234,19 @@ def test_given(plain: None) -> None:
         ph.simulate(ph.Body(TENSOR), bad, **asked)
     with pytest.raises(TypeError, match="a jacobian is for a compiled torque"):
         ph.torque(branching, jacobian=given, compiled=False)
+
+
+def test_time_apart() -> None:
+    """Places on an orbit and spans of time are called as they are: the rest of the torque is derived from its code."""
+    orbit = ph.environment.Orbit(semi_major_axis=1.0, eccentricity=0.3, mu=1.0, radius=0.1)
+    gradient = ph.GravityGradient(orbit=orbit)
+    for torque in (gradient, gradient + ph.LinearDamping((0.1, 0.2, 0.3)), gradient.during(2.0, 7.5)):
+        asked: dict[str, Any] = START | {"method": "DOP853(rtol=1e-12)", "step": 0.1}
+        run = ph.simulate(ph.Body(TENSOR), torque, **asked, derivatives=BY)
+        assert run.derivatives is not None
+        assert run.derivatives.torque == "derived from its code"
+        sure = by_runs(run, BY).jacobian
+        assert np.abs(run.jacobian - sure).max() < 1e-8 * np.abs(sure).max()
 
 
 def test_flags(plain: None) -> None:

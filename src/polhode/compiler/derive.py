@@ -16,8 +16,9 @@ from typing import Any
 import numpy as np
 
 from polhode.compiler.digest import builtins_of, captured, is_foreign, plain
+from polhode.kernels.algebra.vector_table import is_handle
 from polhode.kernels.codegen import function
-from polhode.kernels.ops import fma, triple, where
+from polhode.kernels.ops import fma, is_between, lane, section, triple, where
 
 MOST_NODES = 100_000
 """A graph of more operations is no potential, but a loop that was unrolled."""
@@ -34,6 +35,12 @@ class Graph:
 
     def __init__(self) -> None:
         self.known: dict[tuple[Any, ...], SymbolicOperation] = {}
+        self.called: dict[str, Any] = {}
+        """Functions that the text calls as they are, by their names in it."""
+        self.chosen: list[bool] = []
+        """Which way to go where a torque is switched on or off, one after the other; there may be more."""
+        self.switches: list[SymbolicCondition] = []
+        """The conditions that were met on the way."""
 
     def node(self, op: str, *args: Any) -> "SymbolicOperation":
         """The node of an operation."""
@@ -59,12 +66,17 @@ _UNARY = ("sqrt", "exp", "log", "sin", "cos", "tan", "atan", "tanh", "sinh", "co
 
 
 class SymbolicCondition:
-    """The outcome of a comparison of symbols."""
+    """The outcome of a comparison of symbols; that of the time with the ends of a span may decide a branch."""
 
-    def __init__(self, node: "SymbolicOperation") -> None:
-        self.node = node
+    def __init__(self, node: "SymbolicOperation", of_time: bool = False) -> None:
+        self.node, self.of_time = node, of_time
 
     def __bool__(self) -> bool:
+        if self.of_time:
+            graph = self.node.graph
+            graph.switches.append(self)
+            k = len(graph.switches)
+            return graph.chosen[k - 1] if k <= len(graph.chosen) else True
         raise CannotDerive(
             "it takes a branch by what it computes: write polhode.where(condition, a, b), which has both, or give the "
             "derivative"
@@ -168,10 +180,24 @@ def _extreme(is_better: Callable[[Any, Any], Any]) -> Callable[..., Any]:
 
 
 _greater, _smaller = _extreme(operator.gt), _extreme(operator.lt)
+
+
+def _between(t: Any, start: Any, end: Any) -> Any:
+    """`is_between` on symbols."""
+    if not any(isinstance(x, SymbolicOperation) for x in (t, start, end)):
+        return is_between(t, start, end)
+    graph = next(x.graph for x in (t, start, end) if isinstance(x, SymbolicOperation))
+    zero = graph.of(0.0)
+    begun = graph.node("where", graph.node("<=", graph.of(start), graph.of(t)), graph.of(1.0), zero)
+    inside = graph.node("where", graph.node("<", graph.of(t), graph.of(end)), begun, zero)
+    return SymbolicCondition(graph.node("<", zero, inside), of_time=True)
+
+
 _STAND_INS = (
     (where, _chosen), (max, _greater), (min, _smaller), (triple, tuple), (fma, lambda a, b, c: a * b + c),
+    (is_between, _between), (lane, lambda x, i: x), (is_handle, lambda x: False),
 )  # fmt: skip
-"""Functions, and what they are on symbols."""
+"""Functions, and what they are on symbols: one body, whose tensor does not change with time."""
 
 
 def _on_symbols(name: str) -> Callable[[Any], Any]:
@@ -224,8 +250,50 @@ def _value(value: Any, made: dict[Any, Any]) -> Any:
     if callable(value) and is_foreign(value) and getattr(value, "__name__", "") in _SHIMS:
         return _SHIMS[value.__name__]
     if isinstance(value, types.FunctionType) and not is_foreign(value):
-        return _for_symbols(value, made)
+        return value if value is plain(section) else _or_as_it_is(_for_symbols(value, made), value)
     return value
+
+
+def _or_as_it_is(copy: Any, f: Any) -> Any:
+    """A function on symbols; one of the time and of parameters that cannot be differentiated is called by the text."""
+
+    def on_symbols(*args: Any) -> Any:
+        try:
+            return copy(*args)
+        except CannotDerive:
+            if (text := _time_and_parameters(args)) is None:
+                raise
+        graph = args[0].graph
+        name = f"f{len(graph.called)}_{f.__name__}"
+        name = next((known for known, g in graph.called.items() if g is f), name)
+        graph.called[name] = f
+        return _Called(graph.node("call", name, *text))
+
+    return on_symbols
+
+
+def _time_and_parameters(args: tuple[Any, ...]) -> tuple[Any, ...] | None:
+    """The arguments (t, p) of a function, where p may be a section of all parameters, as the text has them."""
+    if len(args) != 2 or not isinstance(args[0], SymbolicOperation) or args[0].op != "var" or args[0].args != ("t",):
+        return None
+    names = [x.args[0] if isinstance(x, SymbolicOperation) and x.op == "var" else "" for x in args[1]]
+    first = names[0].removeprefix("p[").removesuffix("]") if names else ""
+    if not first.isdigit() or names != [f"p[{int(first) + k}]" for k in range(len(names))]:
+        return None
+    return int(first), len(names)
+
+
+class _Called:
+    """What a function returned that the text calls: a vector."""
+
+    def __init__(self, node: SymbolicOperation) -> None:
+        self.items = [node.graph.node("item", node, k) for k in range(3)]
+
+    def __getitem__(self, k: int) -> SymbolicOperation:
+        return self.items[k]
+
+    def __len__(self) -> int:
+        return 3
 
 
 class _Numbers:
@@ -254,7 +322,7 @@ def _slopes(node: SymbolicOperation, adjoint: Any, *, chooses: bool) -> list[tup
             return z
         return g.node("where", g.node("<", g.of(0.0), g.node("fabs", adjoint)), z, g.of(1.0))
 
-    if op in ("const", "var", *_COMPARISONS):
+    if op in ("const", "var", "call", "item", *_COMPARISONS):
         return []
     if op == "where":
         zero, one = g.of(0.0), g.of(1.0)
@@ -320,6 +388,10 @@ def _text(node: SymbolicOperation, names: dict[int, str]) -> str:
         return f"({args[0]})"
     if node.op == "var":
         return str(node.args[0])
+    if node.op == "call":
+        return f"{node.args[0]}(t, section(p, {node.args[1]}, {node.args[2]}))"
+    if node.op == "item":
+        return f"{args[0]}[{node.args[1]}]"
     if node.op in _BINARY:
         return _BINARY[node.op].format(*args)
     if node.op == "pow":
@@ -367,13 +439,17 @@ def torque_slopes(torque: Callable[..., Any], count: int, by: Sequence[int], *, 
         for text, n in (("t", 1), ("q[{}]", 4), ("w[{}]", 3), ("p[{}]", count))
     )
     try:
-        n = [graph.of(x) for x in _for_symbols(torque, {})(t[0], q, w, p)]
+        acting = _for_symbols(torque, {})
+        n = _both_ways(graph, lambda: [graph.of(x) for x in acting(t[0], q, w, p)])
     except IndexError:
         raise CannotDerive(f"it reads more parameters than there are, which is {count}") from None
     except (TypeError, ValueError, AttributeError) as problem:
         raise (
             problem if isinstance(problem, CannotDerive) else CannotDerive(f"on symbols it raises: {problem}")
         ) from None
+    for called in (node for node in graph.known.values() if node.op == "call"):
+        if any(called.args[1] <= k < called.args[1] + called.args[2] for k in by):
+            raise CannotDerive(f"it calls {called.args[0].partition('_')[2]}, which is not known by its parameters")
     slopes = [_gradient(x, [*q, *w, *(p[k] for k in by)]) for x in n]
     # a turn by the vector v in space changes q by (0, v) q / 2
     turns = ((-q[1], q[0], -q[3], q[2]), (-q[2], q[3], q[0], -q[1]), (-q[3], -q[2], q[1], q[0]))
@@ -381,6 +457,27 @@ def torque_slopes(torque: Callable[..., Any], count: int, by: Sequence[int], *, 
     out += [x for row in slopes for x in row[4:7]] if by_rate else []
     out += [row[7 + k] for k in range(len(by)) for row in slopes]
     return _written("slopes(t, q, w, p)", [graph.of(x) for x in out], "({})")
+
+
+MOST_SWITCHES = 6
+"""The spans of time that are told apart in one torque."""
+
+
+def _both_ways(graph: Graph, run: Callable[[], list[SymbolicOperation]]) -> list[SymbolicOperation]:
+    """The outputs of a function that is run for every way past its switches in time."""
+    before = len(graph.chosen)
+    if before > MOST_SWITCHES:
+        raise CannotDerive(f"it is switched by more than {MOST_SWITCHES} spans of time")
+    graph.switches = []
+    outputs, switches = run(), graph.switches
+    if len(switches) == before:
+        return outputs
+    ways = []
+    for way in (True, False):
+        graph.chosen.append(way)
+        ways.append(_both_ways(graph, run))
+        graph.chosen.pop()
+    return [graph.node("where", switches[before].node, yes, no) for yes, no in zip(*ways, strict=True)]
 
 
 def _written(head: str, outputs: Sequence[SymbolicOperation], template: str) -> Any:
@@ -404,6 +501,6 @@ def _written(head: str, outputs: Sequence[SymbolicOperation], template: str) -> 
     if template == "({})":  # all of them as one tuple
         template = f"({'{}, ' * len(outputs)})"
     used = {name: getattr(math, name) for name in _UNARY if any(f"{name}(" in line for line in lines)}
-    if any("where(" in line for line in lines):
-        used["where"] = where
+    used |= {f.__name__: f for f in (where, section) if any(f"{f.__name__}(" in line for line in lines)}
+    used |= outputs[0].graph.called
     return function(head, [*lines, f"return {template.format(*(names[o.number] for o in outputs))}"], used)
