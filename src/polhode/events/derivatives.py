@@ -69,11 +69,12 @@ def _central(f: Callable[[float], float], h: float) -> float:
 def _slopes(event: Event, rows: Solution, k: int, columns: Floats) -> Floats:
     """The slopes of the function of an event along changes of the state of row k."""
     rate = float(np.linalg.norm(rows.omega[k])) or 1.0
-    sizes = np.maximum(np.abs(columns[:3]).max(axis=0), np.abs(columns[3:]).max(axis=0) / rate)
-    return np.array([
-        _central(lambda h, d=d: _event_at(event, rows, k, h * d[:3], h * d[3:]), EVENT_CHANGE / (size or 1.0))
-        for d, size in zip(columns.T, sizes.tolist(), strict=True)
-    ])  # fmt: skip
+
+    def slope(d: Floats) -> float:
+        size = max(float(np.abs(d[:3]).max()), float(np.abs(d[3:]).max()) / rate)
+        return _central(lambda h: _event_at(event, rows, k, h * d[:3], h * d[3:]), EVENT_CHANGE / (size or 1.0))
+
+    return np.array([slope(d) for d in columns.T])
 
 
 def _slope_in_time(event: Event, rows: Solution, k: int) -> float:
