@@ -45,7 +45,7 @@ def page() -> str:
         INTRODUCTION,
         f"Run on {known['date']} with version {known['polhode']}: **{len(held)} of {len(rows)}** are",
         f"below what was stated. {refused} more were refused with a sentence, {len(failed)} failed, and",
-        f"{len(given_up)} were given up after 90 s.",
+        f"{len(given_up)} were given up after 90 s of processor time.",
         "",
         "| torque | problems | below | ended early | turns, median | stated, median | stated over true: least | median "
         "| drift, median | in full, median |",

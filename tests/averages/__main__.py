@@ -16,7 +16,7 @@ from docs import make_ages
 from tests.averages.drawn import tried
 
 LONGEST = 90
-"""The seconds after which a problem is given up, and counted as such."""
+"""The processor time, s, after which a problem is given up, and counted as such."""
 
 
 def main(seconds: float, count: int) -> int:
@@ -25,13 +25,13 @@ def main(seconds: float, count: int) -> int:
     def enough(*_: Any) -> None:
         raise TimeoutError
 
-    signal.signal(signal.SIGALRM, enough)
+    signal.signal(signal.SIGPROF, enough)
     known = json.loads(make_ages.ROWS.read_text("utf-8")) if make_ages.ROWS.exists() else {}
     rows: list[Any] = known.get("rows", [])
     clock, seed = time.monotonic(), max((row["seed"] for row in rows), default=-1)
     while time.monotonic() - clock < seconds and len(make_ages.compared(rows)) < count:
         seed += 1
-        signal.alarm(LONGEST)
+        signal.setitimer(signal.ITIMER_PROF, LONGEST)
         try:
             row = tried(seed)._asdict()
         except TimeoutError:
@@ -39,7 +39,7 @@ def main(seconds: float, count: int) -> int:
         except Exception as why:  # whatever it is, it is counted
             row = {"seed": seed, "kind": "", "refused": f"failed: {type(why).__name__}: {why}"}
         finally:
-            signal.alarm(0)
+            signal.setitimer(signal.ITIMER_PROF, 0.0)
         rows.append(row)
         told = row["refused"] or f"stated {row['stated']:.1e}, true {row['true']:.1e}{row['ended'] and ', ended'}"
         print(f"{seed:5} {row['kind']:42} {told}", flush=True)

@@ -14,7 +14,7 @@ import polhode as ph
 from polhode.api.drift import _period
 from polhode.averages.evolution import Watch
 from polhode.averages.rates import MeanRates
-from polhode.averages.stretches import Full, Window, mean_path
+from polhode.averages.stretches import Full, Window, mean_path, weights
 from polhode.support.arrays import Floats
 from tests.averages.drawn import KINDS, friction, tried, window
 
@@ -126,6 +126,20 @@ def test_symmetric_body_is_damped_as_its_closed_form_says() -> None:
 
 def test_error_is_below_what_is_stated(damped: Any) -> None:
     assert apart(damped, OMEGA, 1e4) <= damped.error < 1e-6
+
+
+def test_a_mean_over_orbits_has_nothing_of_what_repeats_itself() -> None:
+    """Four orbits on each side: harmonics of the orbit vanish, and a slope has its value in the middle."""
+
+    class OverOrbits:
+        orbit, times = 100.0, 8
+
+    t = np.linspace(-400.0, 400.0, 4001)
+    w = weights(OverOrbits(), t / 400.0, -400.0)  # type: ignore[arg-type]
+    assert w.sum() == pytest.approx(1.0, abs=1e-14)
+    assert abs(w @ t) < 1e-11
+    for k in (1, 2, 5):
+        assert abs(w @ np.cos(2 * np.pi * k * t / 100.0 + 0.3)) < 1e-10
 
 
 def test_a_body_that_is_nearly_at_rest_ends_the_drift() -> None:

@@ -10,6 +10,7 @@ from typing import NamedTuple
 
 import numpy as np
 from numpy.polynomial.chebyshev import chebint, chebval, chebvander
+from scipy.interpolate import CubicSpline, PPoly
 
 from polhode.api.simulate import simulate
 from polhode.averages.evolution import HALF_WINDOW, Correction
@@ -81,7 +82,25 @@ def bump(s: Floats) -> Floats:
     return np.asarray(w / w.sum())
 
 
-BUMP = bump(GRID)
+def weights(rates: MeanRates, s: Floats, half: float) -> Floats:
+    """Weights of a mean over a window of this half length, at places s in it; zero: one place, which has them all.
+
+    Where the orbit is averaged over, they are the mean of a narrower bump over an orbit, which leaves nothing of what
+    repeats itself with it: few orbits under a bump alone leave a thousandth.
+    """
+    if not half:
+        return np.ones(1)
+    share = 0.5 * rates.orbit / abs(half) if rates.orbit is not None and rates.times > 1 else 0.0
+    if not share:
+        return bump(s)
+    ends = _bump_integral()(np.clip((s + np.array([[share], [-share]])) / (1.0 - share), -1.0, 1.0))
+    return np.asarray((w := ends[0] - ends[1]) / w.sum())
+
+
+@cache
+def _bump_integral() -> PPoly:
+    x = np.linspace(-1.0, 1.0, 4001)
+    return CubicSpline(x, bump(x)).antiderivative()
 
 
 class Full:
@@ -115,7 +134,7 @@ class Full:
         """The mean of a motion over the first window, run in full."""
         W = direction * half_window(self.rates, seen)
         t, z = self.run(start, t0, t0 + 2.0 * W, seen)
-        return Window(t0 + W, bump((t - t0 - W) / W) @ z, W)
+        return Window(t0 + W, weights(self.rates, (t - t0 - W) / W, W) @ z, W)
 
     def stretch(self, z: Floats, t0: float, direction: float, seen: Survey, number: int) -> Stretch:
         """Runs a stretch in full, from the mean state with some phases; compares two means of it with the averages."""
@@ -129,12 +148,13 @@ class Full:
         t1 = t0 + (GAP + 2.0) * W
         t, full = self.run(rates.motion(t0, z, psi, phi), t0, t1, seen, strength)
         first, last = t0 + W, t1 - W
-        before, after = (bump((t - centre) / W) @ full for centre in (first, last))
+        before, after = (weights(rates, (t - centre) / W, W) @ full for centre in (first, last))
+        in_window = weights(rates, GRID, W)
         found = np.zeros(4)
         with rates.stronger(strength):
             for _ in range(MOST_CORRECTIONS):  # the excess has a part in where the mean motion leads
                 path = mean_path(rates, lambda _: found, Window(first, before, W), (t0, t1))  # noqa: B023
-                more = (after - BUMP @ path(last + W * GRID)) / (last - first)
+                more = (after - in_window @ path(last + W * GRID)) / (last - first)
                 found = found + more
                 if np.abs(more / rates.scale).max() <= SLIGHT_EXCESS * np.abs(found / rates.scale).max():
                     break
@@ -156,7 +176,7 @@ def mean_path(
     for count in (FEWEST_NODES * 2**k for k in range(1 + NODE_DOUBLINGS)):
         x, to_integral = _nodes(count)
         nodes, change = (middle + half * x).tolist(), math.inf
-        there, in_window = chebvander(x, count), (BUMP if W else np.ones(1)) @ chebvander(seen, count)
+        there, in_window = chebvander(x, count), weights(rates, GRID, W) @ chebvander(seen, count)
         z = chebval(x, made).T
         for _ in range(MOST_ITERATIONS):
             slopes = np.array([rates(t, y) for t, y in zip(nodes, z, strict=True)])
