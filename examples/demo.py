@@ -16,6 +16,8 @@ import matplotlib.pyplot as plt
 
 import polhode as ph
 
+plt.style.use("polhode.plots.polhode")
+
 
 def main(folder: Path) -> None:
     """Makes everything, and says what it was."""
@@ -37,8 +39,8 @@ def flip(folder: Path) -> list[str]:
     t = np.linspace(0, 20, 1000)
     figure, panel = plt.subplots(figsize=(8, 4), layout="constrained")
     panel.plot(t, motion.at(t).omega, label=["x", "y", "z"])
-    panel.set(xlabel="t (s)", ylabel="rate in body axes (rad/s)", title="Spun about the middle axis")
-    panel.legend(loc="right")
+    panel.set(xlabel="time (s)", ylabel="rate in body axes (rad/s)", title="Spun about the middle axis")
+    panel.legend(title="body axis", loc="right")
     figure.savefig(folder / "flip.png", dpi=130)
     clock = time.perf_counter()
     later = motion.at(3.2e9)
@@ -77,7 +79,9 @@ def tops(folder: Path) -> list[str]:
     for low, high, shade in ((0.05, 0.95, 0.2), (0.25, 0.75, 0.4)):
         panel.fill_between(many.t, *np.quantile(lean, [low, high], axis=0), color="C0", alpha=shade, lw=0)
     panel.plot(many.t, np.median(lean, axis=0))
-    panel.set(xlabel="t (s)", ylabel="lean of the axis (degrees)", title="A thousand tops: median, half, nine of ten")
+    panel.set(
+        xlabel="time (s)", ylabel="lean of the axis (degrees)", title="A thousand tops: median, half, nine of ten"
+    )
     figure.savefig(folder / "thousand_tops.png", dpi=130)
     return [
         f"After 10 s nine of ten lean between {np.quantile(lean[:, -1], 0.05):.1f} and "
@@ -92,7 +96,7 @@ def paper(folder: Path) -> list[str]:
 
     out = folder / "papers"
     app(["reproduce", "khlistunova2003/fig3", "--out", str(out)], standalone_mode=False)
-    return [f"The verdict on each claim is in {out.name}/report.html; all 158 claims: polhode reproduce"]
+    return [f"The verdict on each claim is in {out.name}/report.html; all claims: polhode reproduce"]
 
 
 def page(folder: Path) -> list[str]:

@@ -295,6 +295,14 @@ def test_words_stand_apart_where_arrows_coincide(shared: Callable[..., Tab], fil
     assert min(apart) > 14
 
 
+@pytest.mark.parametrize("page", ["two", "playground"])
+def test_nothing_is_wider_than_the_window(shared: Callable[..., Tab], files: Files, page: str) -> None:
+    for width, height in ((360, 640), (621, 375), (667, 375), (740, 360), (820, 1180)):
+        tab = shared(getattr(files, page), width, height)
+        assert tab.evaluate("document.documentElement.scrollWidth") <= width
+        assert tab.evaluate("document.querySelector('.track').clientWidth") > 100
+
+
 def test_four_charts_fill_their_rows(shared: Callable[..., Tab], files: Files) -> None:
     for width, in_a_row in ((1440, 4), (820, 2), (390, 1)):
         tops = shared(files.free, width, 900).evaluate(
