@@ -10,10 +10,10 @@ from typing import Any, Literal, get_args
 
 import numpy as np
 
-from polhode.files.tables import read_npz, read_parquet
 from polhode.files.text_tables import read_text_table
 from polhode.referee.conventions import TO_RADIANS
 from polhode.referee.names import recognised, taken_apart
+from polhode.referee.reading import file_contents
 from polhode.support import checks
 from polhode.support.arrays import Floats
 
@@ -214,18 +214,9 @@ def _fields(data: Any, columns: Mapping[str, Any] | None) -> dict[str, Any]:
 
 def _of_file(path: Path, columns: Mapping[str, Any] | None) -> dict[str, Any]:
     """Reads a table as text or Parquet, arrays as .npz, a solution in NetCDF, or a CCSDS message."""
-    data, ending = path.read_bytes(), path.suffix.lower()
-    if ending == ".parquet":
-        return _of_table(read_parquet(path), columns, str(path))
-    if ending == ".npz":
-        return _fields(read_npz(path), columns)
-    if ending in (".nc", ".aem", ".acm", ".xml") or b"CCSDS_A" in data[:4000]:
-        if columns is not None:
-            raise ValueError(f"columns are for tables and CSV files, but {path} is none")
-        from polhode.api.load import load
-        from polhode.files.ccsds import read_aem
-
-        return _fields(load(path) if ending == ".nc" else read_aem(path), None)
+    data = file_contents(path)
+    if not isinstance(data, bytes):
+        return _of_table(data, columns, str(path)) if hasattr(data, "columns") else _fields(data, columns)
 
     def wanted(names: list[str]) -> set[int]:
         read = set[int]()

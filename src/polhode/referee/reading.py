@@ -78,27 +78,33 @@ def read_log(source: Any, columns: Mapping[str, Any] | None = None) -> Log:
 # --- files ---------------------------------------------------------------------------------------------------------
 
 
-def _from_path(path: str | os.PathLike[str], columns: Mapping[str, Any] | None) -> Log:
-    name = os.fspath(path)
-    try:
-        data = Path(path).read_bytes()
-    except OSError as problem:
-        raise BadFile(f"{name} cannot be read: {problem.strerror}; check the name and the rights") from None
-    ending = Path(path).suffix.lower()
+def file_contents(path: str | os.PathLike[str]) -> Any:
+    """What a file of rows holds: a solution, attitudes, a table, arrays by their names, or the bytes of a text."""
+    data = Path(path).read_bytes()
     if data[:4] in (b"CDF\x01", b"CDF\x02", b"CDF\x05"):
         from polhode.solution import Solution
 
-        return replace(_of_solution(Solution.load(path)), source=name)
+        return Solution.load(path)
     if data[:4] == b"PAR1":
-        return replace(_of_frame(read_parquet(path), columns, name), source=name)
-    if data[:4] == b"PK\x03\x04" and ending == ".npz":
-        return replace(_of_mapping(read_npz(path), columns, name), source=name)
-    head = data[:4000]
-    if b"CCSDS_AEM_VERS" in head or b"CCSDS_ACM_VERS" in head or b"<aem" in head or b"<acm" in head:
+        return read_parquet(path)
+    if data[:4] == b"PK\x03\x04" and Path(path).suffix.lower() == ".npz":
+        return read_npz(path)
+    if any(mark in data[:4000] for mark in (b"CCSDS_AEM_VERS", b"CCSDS_ACM_VERS", b"<aem", b"<acm")):
         from polhode.files.ccsds import read_aem
 
-        return replace(_of_aem(read_aem(path)), source=name)
-    return _of_text(name, data, columns)
+        return read_aem(path)
+    return data
+
+
+def _from_path(path: str | os.PathLike[str], columns: Mapping[str, Any] | None) -> Log:
+    name = os.fspath(path)
+    try:
+        found = file_contents(path)
+    except OSError as problem:
+        raise BadFile(f"{name} cannot be read: {problem.strerror}; check the name and the rights") from None
+    if isinstance(found, bytes):
+        return _of_text(name, found, columns)
+    return replace(_from_object(found, columns, name), source=name)
 
 
 def _of_text(name: str, data: bytes, columns: Mapping[str, Any] | None) -> Log:
@@ -153,7 +159,7 @@ def _arranged(
 # --- objects in memory ---------------------------------------------------------------------------------------------
 
 
-def _from_object(given: Any, columns: Mapping[str, Any] | None) -> Log:
+def _from_object(given: Any, columns: Mapping[str, Any] | None, name: str = "") -> Log:
     from polhode.files.ccsds import AttitudeHistory
     from polhode.solution import Solution
 
@@ -169,9 +175,9 @@ def _from_object(given: Any, columns: Mapping[str, Any] | None) -> Log:
             {str(k): given[k].to_numpy() for k in (*given.coords, *given.data_vars)}, columns, "the dataset"
         )
     if hasattr(given, "columns") and hasattr(given, "to_numpy"):
-        return _of_frame(given, columns, "the table")
+        return _of_frame(given, columns, name or "the table")
     if isinstance(given, Mapping):
-        return _of_mapping(given, columns, "the arrays")
+        return _of_mapping(given, columns, name or "the arrays")
     if hasattr(given, "t") and hasattr(given, "omega"):  # FreeState, EventRows, and the like
         return _of_mapping({"t": given.t, "quaternion": given.quaternion, "omega": given.omega}, columns, "the state")
     raise TypeError(
