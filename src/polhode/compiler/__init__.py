@@ -7,57 +7,28 @@ Of Numba and llvmlite no private name is used, and nothing of theirs is replaced
 that their manuals do not have.
 """
 
-from polhode.compiler.announce import announced_once
-from polhode.compiler.arithmetic import all_rows_at_once
-from polhode.compiler.callbacks import (
-    Trampoline,
-    forces_callback,
-    is_from_callback,
-    potential_callback,
-    torque_callback,
-)
-from polhode.compiler.digest import name_now, named
-from polhode.compiler.programs import (
-    CompilationFailed,
-    KernelRaised,
-    address_of,
-    address_of_bytes,
-    address_of_program,
-    at_addresses,
-    compiles,
-    floats_in_register,
-    kept_program,
-    on_arrays,
-    program,
-    repaid_program,
-)
-from polhode.compiler.rewrite_branches import Locatable, locatable
-from polhode.compiler.smoothness import is_smooth, may_bend
-
-__all__ = [
-    "CompilationFailed",
-    "KernelRaised",
-    "Locatable",
-    "Trampoline",
-    "address_of",
-    "address_of_bytes",
-    "address_of_program",
-    "all_rows_at_once",
-    "announced_once",
-    "at_addresses",
-    "compiles",
-    "floats_in_register",
-    "forces_callback",
-    "is_from_callback",
-    "is_smooth",
-    "kept_program",
-    "locatable",
-    "may_bend",
-    "name_now",
-    "named",
-    "on_arrays",
-    "potential_callback",
-    "program",
-    "repaid_program",
-    "torque_callback",
-]
+from polhode.compiler.announce import announced_once as announced_once
+from polhode.compiler.arithmetic import all_rows_at_once as all_rows_at_once
+from polhode.compiler.callbacks import Trampoline as Trampoline
+from polhode.compiler.callbacks import forces_callback as forces_callback
+from polhode.compiler.callbacks import is_from_callback as is_from_callback
+from polhode.compiler.callbacks import potential_callback as potential_callback
+from polhode.compiler.callbacks import torque_callback as torque_callback
+from polhode.compiler.digest import name_now as name_now
+from polhode.compiler.digest import named as named
+from polhode.compiler.programs import CompilationFailed as CompilationFailed
+from polhode.compiler.programs import KernelRaised as KernelRaised
+from polhode.compiler.programs import address_of as address_of
+from polhode.compiler.programs import address_of_bytes as address_of_bytes
+from polhode.compiler.programs import address_of_program as address_of_program
+from polhode.compiler.programs import at_addresses as at_addresses
+from polhode.compiler.programs import compiles as compiles
+from polhode.compiler.programs import floats_in_register as floats_in_register
+from polhode.compiler.programs import kept_program as kept_program
+from polhode.compiler.programs import on_arrays as on_arrays
+from polhode.compiler.programs import program as program
+from polhode.compiler.programs import repaid_program as repaid_program
+from polhode.compiler.rewrite_branches import Locatable as Locatable
+from polhode.compiler.rewrite_branches import locatable as locatable
+from polhode.compiler.smoothness import is_smooth as is_smooth
+from polhode.compiler.smoothness import may_bend as may_bend
