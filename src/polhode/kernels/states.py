@@ -47,22 +47,40 @@ def sound(s: State) -> bool:
     return good & (sum(s.z) * 0.0 == 0.0)
 
 
-def load_state(x: Any, k: int) -> State:
-    """Reads a state from seven numbers."""
-    return State((x[k], x[k + 1], x[k + 2], x[k + 3]), (x[k + 4], x[k + 5], x[k + 6]))
+def vector_at(x: Any, k: int) -> Vec3:
+    """Reads three numbers."""
+    return (x[k], x[k + 1], x[k + 2])
 
 
-def store_state(x: Any, k: int, s: State) -> None:
-    """Writes a state as seven numbers."""
-    q: Quat = s.q
-    m: Vec3 = s.m
+def quaternion_at(x: Any, k: int) -> Quat:
+    """Reads four numbers."""
+    return (x[k], x[k + 1], x[k + 2], x[k + 3])
+
+
+def put_vector(x: Any, k: int, v: Vec3) -> None:
+    """Writes three numbers."""
+    x[k] = v[0]
+    x[k + 1] = v[1]
+    x[k + 2] = v[2]
+
+
+def put_quaternion(x: Any, k: int, q: Quat) -> None:
+    """Writes four numbers."""
     x[k] = q[0]
     x[k + 1] = q[1]
     x[k + 2] = q[2]
     x[k + 3] = q[3]
-    x[k + 4] = m[0]
-    x[k + 5] = m[1]
-    x[k + 6] = m[2]
+
+
+def load_state(x: Any, k: int) -> State:
+    """Reads a state from seven numbers."""
+    return State(quaternion_at(x, k), vector_at(x, k + 4))
+
+
+def store_state(x: Any, k: int, s: State) -> None:
+    """Writes a state as seven numbers."""
+    put_quaternion(x, k, s.q)
+    put_vector(x, k + 4, s.m)
 
 
 def moved(s: State, h: float, d: State) -> State:

@@ -357,6 +357,13 @@ def _written(value: Value) -> str:
     return str(value).lower() if isinstance(value, bool) else str(value)
 
 
+def tolerance(name: str, rtol: float) -> float:
+    """The relative tolerance of a method whose steps choose their length, checked."""
+    if not 0.0 < (relative := checks.number(f"rtol of {name}", rtol)) < 1.0:
+        raise ValueError(f"{name} needs a tolerance between 0 and 1, such as rtol=1e-9, not {rtol:g}")
+    return relative
+
+
 def tolerances(name: str, rtol: float, atol: float) -> tuple[float, float]:
     """The tolerances of a method whose steps choose their length, a relative and an absolute one, checked."""
     relative, absolute = checks.number(f"rtol of {name}", rtol), checks.number(f"atol of {name}", atol)

@@ -1,17 +1,13 @@
 """Extrapolation of the midpoint rule, with steps chosen by a tolerance."""
 
 from polhode.kernels.steps.extrapolation import RUN, ExtrapolationScheme
-from polhode.methods._method import DESPUN, Method, Option, with_options
-from polhode.support import checks
+from polhode.methods._method import DESPUN, Method, Option, tolerance, with_options
 
 SCHEMES = ExtrapolationScheme(), ExtrapolationScheme(despun=True)
 """One object of each: tolerances share a program."""
 
 
 def _gbs(rtol: float, despun: bool) -> Method:
-    relative = checks.number("rtol of GBS", rtol)
-    if not 0.0 < relative < 1.0:
-        raise ValueError(f"GBS needs a tolerance between 0 and 1, such as rtol=1e-9, not {rtol:g}")
     return Method(
         "GBS",
         SCHEMES[despun],
@@ -34,7 +30,7 @@ def _gbs(rtol: float, despun: bool) -> Method:
         variable_steps=True,
         adaptive=True,
         stable_decay=6.5,
-        tuning=(relative, 0.0),
+        tuning=(tolerance("GBS", rtol), 0.0),
         estimate_factor=5.0,
     )
 

@@ -4,9 +4,8 @@ from dataclasses import replace
 
 from polhode.kernels.embedded import TSITOURAS_PAPAKOSTAS_86, VERNER_98, Embedded
 from polhode.kernels.steps.variable_steps import Adaptive, Monitor, Reversible, frequency, rate
-from polhode.methods._method import DESPUN, Keeps, Method, Option, tolerances, with_options
+from polhode.methods._method import DESPUN, Keeps, Method, Option, tolerance, tolerances, with_options
 from polhode.methods.axes import MR2
-from polhode.support import checks
 
 MONITORS: dict[str, Monitor] = {"frequency": frequency, "rate": rate}
 
@@ -112,9 +111,7 @@ def _embedded(name: str, scheme: Embedded, order: int, stages: int, stable: floa
     seen = (scheme, scheme._replace(despun=True))  # one object of each: tolerances share a program
 
     def make(rtol: float, despun: bool) -> Method:
-        relative = checks.number(f"rtol of {name}", rtol)
-        if not 0 < relative < 1:
-            raise ValueError(f"{name} needs a tolerance between 0 and 1, not rtol={rtol:g}")
+        relative = tolerance(name, rtol)
         return Method(
             name,
             seen[despun],

@@ -18,9 +18,10 @@ from polhode.kernels.algebra.vec import combine, times
 from polhode.kernels.codegen import function
 from polhode.kernels.gyrostat import rate_of
 from polhode.kernels.ops import beginning_at, internal
+from polhode.kernels.states import put_quaternion, put_vector, quaternion_at, vector_at
 from polhode.kernels.status import OK, UNSOUND
 from polhode.kernels.steps.newton import balance, slope_of_momentum
-from polhode.kernels.types import Gyrostat, Inertia, Quat, State, Vec3
+from polhode.kernels.types import Gyrostat, Inertia, State, Vec3
 
 ROW = 13
 """Numbers of a body in a state."""
@@ -76,31 +77,6 @@ def no_energy(t: float, n: int, x: Any, q: Any, p: Any, work: Any) -> float:
 
 
 # --- reading and writing
-
-
-def vector_at(x: Any, k: int) -> Vec3:
-    """Reads three numbers."""
-    return (x[k], x[k + 1], x[k + 2])
-
-
-def quaternion_at(x: Any, k: int) -> Quat:
-    """Reads four numbers."""
-    return (x[k], x[k + 1], x[k + 2], x[k + 3])
-
-
-def put_vector(x: Any, k: int, v: Vec3) -> None:
-    """Writes three numbers."""
-    x[k] = v[0]
-    x[k + 1] = v[1]
-    x[k + 2] = v[2]
-
-
-def put_quaternion(x: Any, k: int, q: Quat) -> None:
-    """Writes four numbers."""
-    x[k] = q[0]
-    x[k + 1] = q[1]
-    x[k + 2] = q[2]
-    x[k + 3] = q[3]
 
 
 def add_vector(x: Any, k: int, v: Vec3) -> None:

@@ -31,6 +31,7 @@ from polhode.kernels.ops import (
     rows_of,
     sum_of_row,
 )
+from polhode.kernels.states import put_quaternion, put_vector, quaternion_at, vector_at
 from polhode.kernels.status import NO_CONVERGENCE, OK, UNSOUND
 from polhode.kernels.steps.gauss_collocation import collocation as gauss_numbers
 from polhode.kernels.systems.bodies import (
@@ -43,10 +44,6 @@ from polhode.kernels.systems.bodies import (
     is_sound,
     load_gyrostat,
     load_rotor,
-    put_quaternion,
-    put_vector,
-    quaternion_at,
-    vector_at,
 )
 
 NODES = 8

@@ -13,7 +13,8 @@ from polhode.kernels.algebra.quat import to_body, to_space
 from polhode.kernels.algebra.vec import combine, cross, dot
 from polhode.kernels.callback_torques import call_forces
 from polhode.kernels.ops import beginning_at, matrix, of_arrays, triple, view
-from polhode.kernels.systems.bodies import Energy, Forces, add_vector, put_vector, quaternion_at, vector_at
+from polhode.kernels.states import put_vector, quaternion_at, vector_at
+from polhode.kernels.systems.bodies import Energy, Forces, add_vector
 from polhode.kernels.types import Quat, UserTorque, Vec3
 
 # --- pairs of sites
