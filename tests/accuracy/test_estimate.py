@@ -22,6 +22,7 @@ from polhode.accuracy.estimate import (
 )
 from polhode.problem import Plan
 from tests.accuracy.common import answer
+from tests.accuracy.test_free_body import true_error
 from tests.authorities import families, random_problems
 from tests.authorities.free_motion import free_motion
 from tests.authorities.high_precision import rotation
@@ -303,3 +304,22 @@ def test_distances_are_the_largest_angle_or_vector_over_its_scale(vectors: int) 
     apart = np.copy(u)
     apart[0, 3, -1] += 0.1
     assert distances(q, w, p, apart, scale, rows, places)[0] > 0.1 / 0.5
+
+
+def test_tilted_bodies_near_the_separatrix() -> None:
+    """Their axes and moments are known to the last digit, and what rounds their rates is seen by the companion."""
+    rng, ratios = np.random.default_rng(2), list[float]()
+    for _ in range(30):
+        turn = Rotation.random(rng=rng).as_matrix()
+        tensor = turn @ np.diag([0.0273, 0.2707 * (1.0 + 0.02 * rng.random()), 0.2907]) @ turn.T
+        omega = turn @ np.array([1e-3 * rng.normal(), 2.0, 1e-3 * rng.normal()])
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", ph.ToleranceNotReached)
+            run = ph.simulate(
+                ph.Body((tensor + tensor.T) / 2), omega=omega, t_span=(0.0, 8.0), t_eval=[8.0], rtol=1e-11,
+                method="G8(compensated=true)",
+            )  # fmt: skip
+        assert run.error_estimate is not None
+        ratios.append(run.error_estimate / true_error(run, omega))
+    assert sum(ratio < 1.0 for ratio in ratios) <= 1
+    assert min(ratios) > 0.5

@@ -90,7 +90,8 @@ def nudged(
     """The start of a companion, of one body or of many: numbers that differ in the last digit.
 
     Where the start has inherited an error, it differs by that; the error of the rate is relative to the rate that the
-    body had, or else a body that has come to rest would inherit none.
+    body had, or else a body that has come to rest would inherit none. The rate of a tilted body is rounded where it is
+    turned to the principal axes: there each of its components differs by the last digit of the whole.
 
     The component of the momentum on the axis of the greatest moment changes the other way: if all changed alike, or the
     two outer ones did, the distance to the separatrix would keep its relative size, and what grows with its inverse
@@ -103,8 +104,10 @@ def nudged(
     else:
         signs, inverses = _changes(moments)
         along = (momentum[..., None, :] @ axes)[..., 0, :]
-    if inherited > NUDGE:
-        along = np.copysign(np.maximum(np.abs(along), moments * (rate / math.sqrt(3.0))), along)
+    tilted = np.count_nonzero(axes, axis=(-2, -1))[..., None] > 3
+    size = np.sqrt(((along / moments) ** 2).sum(axis=-1, keepdims=True)) * tilted
+    size = np.maximum(size, rate if inherited > NUDGE else 0.0)
+    along = np.copysign(np.maximum(np.abs(along), moments * (size / math.sqrt(3.0))), along)
     changes: Floats = axes @ (signs * along)[..., None]
     by = max(inherited, NUDGE)
     attitude = turned(np.moveaxis(quaternion, -1, 0), SECOND_TURN if second else FIRST_TURN, by)

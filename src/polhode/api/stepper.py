@@ -31,7 +31,7 @@ from polhode.run.integration import SimulationFailed
 from polhode.solution import Solution, assemble
 from polhode.stepping.engine import KICK, EngineRecipe, Failure, StepEngine, SteppedBodies
 from polhode.support import checks
-from polhode.support.arrays import Floats, dots, to_space
+from polhode.support.arrays import Floats, dots, row_products, to_space
 from polhode.torques import CustomTorque, SumTorque, Torque, terms_of
 from polhode.torques.no_torque import Free
 from polhode.torques.prescribed import ConstantBodyTorque, ConstantSpaceTorque
@@ -204,7 +204,7 @@ class Stepper:
         if not self._is_tilted:
             return self._momentum_view
         if not self._is_many:  # without the quaternion, which takes longer
-            return np.asarray(self._momentum_view @ self._bodies.problem.body.axes.T)
+            return row_products(self._momentum_view, self._bodies.problem.body.axes.T)
         return self._outward()[1]
 
     @property

@@ -58,8 +58,8 @@ ROUND_NUMBERS = tuple(float(f"{digit}e{power}") for power in range(LEAST_POWER, 
 def floor(t0: float, t1: float, rate: Any, unequal: Any) -> Any:
     """What no companion sees, because it has the same: the rounding of times, and some of that of rates.
 
-    The principal moments of a tilted tensor are known to some ulps of the greatest one only: `unequal` is that over the
-    least one, and 0 for a body whose axes are known.
+    The momentum of a tilted body is rounded where it is turned to the principal axes, which a rate about that of the
+    least moment feels by `unequal`: the greatest moment over the least one, and 0 for a body whose axes are given.
     """
     span = abs(t1 - t0)
     beyond = max(abs(t0), abs(t1), span) - span  # times that are greater than the span are rounded more coarsely

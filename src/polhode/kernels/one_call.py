@@ -117,6 +117,10 @@ TRUNCATION = 2.0
 GROWN = 30.0
 """Where the distance is this many times the local errors of the companion and more, the motion makes errors grow: then
 it may be small by chance, and the factor is greater."""
+ROUGH = 50.0
+"""Where an attempt at a step, once the first was made, errs by more than this many tolerances, the torque has changed
+at once, as a switch does: the steps before may have passed over its begin, those of run and companion alike, and a
+second companion is asked."""
 FIRST_SHARE, POWER = 1e-3, 13.0 / 15.0
 """The first tolerance for a step is (this part of the tolerance asked for, for each radian)^POWER."""
 FEWEST_RADIANS = 10.0
@@ -194,10 +198,10 @@ def answerer(rules: Rules, pull: Pull, *, despun: bool) -> Callable[..., int]:
                 return ELSEWHERE
             looser = CHECKING_LOOSER if checking > 0.0 else LOOSER
             tolerance2 = both(tau * tau, looser * looser * tau * tau)
-            other = _nudged(start, body, checking)
+            other = _nudged(start, body, checking, x[AT.unequal])
             s, t, low, longest, largest, summed = both_states(start, other), zero, zero, zero, zero, zero
             going, steps, made, ended = zero + 1.0, 0, 0.0, False  # lanes that are under way, and what was done
-            blind, failed = zero, zero
+            blind, failed, rough = zero, zero, zero
             row = row_other = row_seen = 0
             compared, stride, place = rows, 1, 0
             attitude, change2, fastest2, near = 0.0, 0.0, rate2(body, start.m), _near(body, start)
@@ -266,6 +270,8 @@ def answerer(rules: Rules, pull: Pull, *, despun: bool) -> Callable[..., int]:
                             break
                     continue
                 error2 = attitude2 + rates2 / largest
+                under_way = (going > 0.5) & (t * t > 0.0)
+                rough = max(rough, where(under_way, error2 / tolerance2, zero))
                 longest = where(going > 0.5, factor_of(tolerance2, error2, root) * length, longest)
                 good = (error2 <= (ACCEPTED * ACCEPTED) * tolerance2) & (going > 0.5)
                 last = parts < 1.5
@@ -320,7 +326,8 @@ def answerer(rules: Rules, pull: Pull, *, despun: bool) -> Callable[..., int]:
                 error = estimate(factor, max(r.rounding, factor), d, least, ROUNDING * math.sqrt(float(steps)))
                 error = max(error, before)
                 close = tried > 1 or error > CLOSE * rtol
-                if error <= rtol and checking == 0.0 and (near or (grows and close)):
+                surprised = largest_in(rough) > ROUGH * ROUGH
+                if error <= rtol and checking == 0.0 and (near or surprised or (grows and close)):
                     checking, before = 1.0, error
                     continue
                 if error <= rtol:
@@ -377,16 +384,22 @@ def _round_down(constants: Any, x: float) -> float:
     return found
 
 
-def _nudged(s: State, body: Inertia, second: float) -> State:
+def _nudged(s: State, body: Inertia, second: float, unequal: float) -> State:
     """The start of a companion, which differs in the last digits: `accuracy.estimate` says how and why."""
     i, m = body.inertia, s.m
+    size = math.sqrt(rate2(body, m) / 3.0) if unequal > 0.0 else 0.0
     largest = max(i[0], i[1], i[2])
     moved = (
-        m[0] + NUDGE * (-m[0] if i[0] == largest else m[0]),
-        m[1] + NUDGE * (-m[1] if i[1] == largest else m[1]),
-        m[2] + NUDGE * (-m[2] if i[2] == largest else m[2]),
+        m[0] + NUDGE * _at_least(i[0] * size, -m[0] if i[0] == largest else m[0]),
+        m[1] + NUDGE * _at_least(i[1] * size, -m[1] if i[1] == largest else m[1]),
+        m[2] + NUDGE * _at_least(i[2] * size, -m[2] if i[2] == largest else m[2]),
     )
     return State(turned(s.q, SECOND_TURN if second > 0.0 else FIRST_TURN, NUDGE), moved)
+
+
+def _at_least(least: float, x: float) -> float:
+    """x, or what is as large as `least` on its side of zero."""
+    return x if abs(x) >= least else (least if x >= 0.0 else -least)
 
 
 def _near(body: Inertia, s: State) -> bool:
