@@ -346,11 +346,7 @@ class Body:
 
     def momentum(self, omega: Floats, t: Any = None) -> Floats:
         """I w + g, in the user's axes, for one rate or a stack of them, at a time or at one for each of them."""
-        product: Floats
-        if self.aligned:
-            product = omega * self.moments
-        else:
-            product = row_products(omega, self.tensor)
+        product = omega * self.moments if self.aligned else row_products(omega, self.tensor)
         return product + self.rotor if self.has_rotor else product
 
     def own_momentum(self, momentum: Floats) -> Floats:
