@@ -35,7 +35,7 @@ from polhode.systems.system import System
 __all__ = ["Case", "Pair", "all_cases", "case", "checksum", "pairs", "write"]
 
 FILE = Path(__file__).with_suffix(".json")
-VERSION = "1.1"
+VERSION = "1.2"
 """The version of the cases: the first number rises when a number of a case changes, the second when cases are added."""
 
 GROUPS = {
@@ -47,6 +47,7 @@ GROUPS = {
     "magnet": "a magnet in a field",
     "given": "torques that are given in body axes, in space, or over time",
     "changing": "a tensor that changes with time",
+    "wheels": "reaction wheels",
 }
 """The groups of cases, and what turns the body in them."""
 
@@ -69,6 +70,11 @@ the vector v of space in body axes.
     Damper                   a ring with the inertia J and the momentum h along the spin_axis a: N = a h x w - a k,
                              h' = k, x' = s, with s = h / J - a . w and k = -viscous s - spring x; h = J a . w and
                              x = 0 at the start. The tensor does not contain J, m does not contain h
+    ReactionWheels           wheels with the spin inertia J, the momenta h_i and the unit axes a_i: N = sum a_i h_i x w -
+                             sum a_i d_i, h_i' = d_i = u_i - viscous s_i, s_i = h_i / J - a_i . w. Motors make the least
+                             u with sum a_i u_i = attitude_gain e + rate_gain w, or the nearest to it; e is twice the
+                             vector part of q. `speeds` are s_i at the start. The tensor does not contain J, m does
+                             not contain h
     MagneticDipole           N = d x R^T B, with the moment d and the field B
     ConstantBodyTorque       N = vector
     ConstantSpaceTorque      N = R^T vector

@@ -6,6 +6,7 @@ Free motions are proven (`motion.at(t, proven=True)`); all others come from Tayl
 import hashlib
 import json
 import math
+import sys
 import warnings
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -503,6 +504,105 @@ def changing() -> Iterator[Definition]:
         }  # fmt: skip
 
 
+def turned(degrees: float, axis: Sequence[float]) -> list[float]:
+    """The quaternion of a turn about an axis."""
+    half = math.radians(degrees) / 2
+    size = math.sqrt(sum(x * x for x in axis))
+    return [math.cos(half), *(math.sin(half) * x / size for x in axis)]
+
+
+def wheels() -> Iterator[Definition]:
+    """Bodies that wheels turn: slews, detumbling, friction."""
+    three, pyramid = [[1, 0, 0], [0, 1, 0], [0, 0, 1]], [[1, 0, 1], [0, 1, 1], [-1, 0, 1], [0, -1, 1]]
+    fast = [60.0, -40.0, 80.0]
+    listed: tuple[tuple[str, str, Any, Any, Any, Definition], ...] = (
+        ("slew", "One wheel turns a satellite at rest by 60 degrees about its middle axis, and stops it.",
+         [[0, 1, 0]], (0, 0, 0), turned(60, (0, 1, 0)), {"attitude_gain": 1.5, "rate_gain": 6.0}),
+        ("slew-oblique", "Three wheels turn a satellite at rest by 150 degrees about no principal axis.",
+         three, (0, 0, 0), turned(150, (1, -2, 1.5)), {"attitude_gain": 2.0, "rate_gain": 7.0}),
+        ("slew-loaded", "A slew with wheels that run already: their momentum turns with the body.",
+         three, (0, 0, 0), turned(90, (1, 1, 0)), {"attitude_gain": 2.0, "rate_gain": 7.0, "speeds": fast}),
+        ("pyramid", "Four wheels in a pyramid stop a tumbling satellite and point it.",
+         pyramid, (0.1, -0.2, 0.15), turned(100, (0.3, 1, -0.4)), {"attitude_gain": 1.5, "rate_gain": 8.0}),
+        ("detumble", "Wheels take up the momentum of a tumbling satellite.",
+         three, (0.3, 0.2, -0.4), [1, 0, 0, 0], {"rate_gain": 4.0}),
+        ("coasting", "Wheels that no motor turns keep their momenta: a gyrostat.",
+         three, (0.1, 0.3, 0.05), [1, 0, 0, 0], {"speeds": fast}),
+        ("friction", "Wheels run down in their bearings, and the body takes their momentum.",
+         three, (0, 0, 0.01), [1, 0, 0, 0], {"speeds": fast, "viscous": 0.004}),
+        ("despin", "A wheel along the long axis runs down, and the body spins up about that axis.",
+         [[1, 0, 0]], (0.01, 0.02, 0.0), [1, 0, 0, 0], {"speeds": [200.0], "viscous": 0.01}),
+    )  # fmt: skip
+    for name, about, axes, omega, attitude, more in listed:
+        yield {
+            "name": f"wheels-{name}", "group": "wheels", "about": about, "omega": list(omega), "span": 30,
+            "body": {"moments": [10.0, 12.0, 15.0]}, "attitude": list(map(float, attitude)),
+            "torque": {
+                "model": "ReactionWheels", "axes": [list(map(float, a)) for a in axes], "inertias": 0.05,
+                "speeds": [0.0] * len(axes), "attitude_gain": 0.0, "rate_gain": 0.0, "viscous": 0.0, **more,
+            },
+        }  # fmt: skip
+
+
+def further() -> Iterator[Definition]:
+    """One more of several groups: products of inertia, resonances, motions near unstable ones."""
+
+    def weight(size: float, *point: float) -> Definition:
+        return {"model": "HeavyTop", "weight": size, "point": list(point), "down": [0.0, 0.0, -1.0]}
+
+    def orbit(e: float) -> Definition:
+        shape = {"semi_major_axis": 8e6, "eccentricity": e, "mu": 4e14, "radius": 1e5}
+        return {"model": "GravityGradient", "orbit": shape}
+
+    def magnet(*moment: float) -> Definition:
+        return {"model": "MagneticDipole", "moment": list(moment), "field": [0.2, 0.0, 1.0]}
+
+    def ring(inertia: float, viscous: float, *axis: float) -> Definition:
+        return {"model": "Damper", "spin_axis": list(axis), "inertia": inertia, "viscous": viscous, "spring": 0.0}
+
+    big, n = [[40 * x for x in row] for row in TILTED], math.sqrt(4e14 / 8e6**3)
+    drag = {"model": "LinearDamping", "coefficient": [[1.0, 0.1, 0], [0.1, 0.05, 0], [0, 0, 0.05]]}
+    listed: tuple[tuple[str, str, Any, Any, Any, Definition | None, float], ...] = (
+        ("free-tensor-1", "A tensor with products of inertia.", TILTED, (0.4, 0.7, 1.2), None, None, 20),
+        ("free-tensor-2", "A spin about an edge of the box: no principal axis.", TILTED, (0, 0, 2.0), None, None, 20),
+        ("free-tensor-3", "A wing nut whose axes are not those of its drawing.",
+         [[1.5, 0.5, 0.0], [0.5, 1.5, 0.0], [0.0, 0.0, 2.8]], (3.0, 3.01, 0.01), None, None, 20),
+        ("free-tensor-4", "A body with one product of inertia.",
+         [[1.25, 0.0, 0.25], [0.0, 1.5, 0.0], [0.25, 0.0, 2.5]], (0.3, -1.0, 0.2), turned(70, (1, 1, 1)), None, 20),
+        ("top-nutating", "A top that nutates in fast small circles.", TOP, (0.6, 0.0, 20), euler(30),
+         weight(1.0, 0, 0, 0.5), 8),
+        ("top-horizontal", "A gyroscope with a horizontal axis.", EGG, (0, 0.02, 25), euler(90),
+         weight(2.0, 0, 0, 0.3), 8),
+        ("orbit-resonance", "Three turns in two orbits, at eccentricity 0.2056, as Mercury.", (99.0, 100.0, 101.0),
+         (0, 0, 1.5 * n), euler(0, 3), orbit(0.2056), 12000),
+        ("orbit-moon", "A moon that always shows the same face: it librates because its orbit is an ellipse.",
+         (60.0, 80.0, 100.0), (0, 0, n), euler(0, 0), orbit(0.0549), 12000),
+        ("orbit-on-its-side", "A satellite whose spin axis lies in the orbit.", (60.0, 62.0, 100.0), (0, 0, 6e-3),
+         euler(90, 10), orbit(0.01), 8000),
+        ("orbit-tensor", "A satellite whose axes are not its principal axes.", big, (2e-4, 1e-4, 1.1e-3),
+         euler(20, 30), orbit(0.1), 9000),
+        ("damped-drag-needle", "Drag that nearly stops two of three axes.", (1.0, 1.05, 0.06), (0.5, 0.5, 6.0), None,
+         drag, 12),
+        ("damped-ring-fast", "A ring in a fluid, on a body that spins fast.", (0.8, 0.9, 1.2), (0.5, 0.2, 9.0), None,
+         ring(0.02, 0.06, 1, 0, 0), 12),
+        ("damped-ring-oblique", "A ring along no principal axis.", ODD, (1.0, 0.3, 1.2), None,
+         ring(0.1, 0.08, 0.6, 0.0, 0.8), 15),
+        ("magnet-upside-down", "A magnet that begins nearly against the field.", ODD, (0.01, 0, 0),
+         turned(178, (1, 0.1, 0)), magnet(0, 0, 1.5), 12),
+        ("magnet-strong", "A strong magnet in a slowly spinning body: it swings and winds up.", ODD, (0.2, 0.1, 0.5),
+         euler(100), magnet(1.0, 0.5, 4.0), 10),
+        ("magnet-needle", "A needle of a compass.", (1.0, 1.0, 0.02), (0.1, 0, 0), euler(50), magnet(0, 0, 2.0), 12),
+        ("magnet-tensor", "A magnet in a body with products of inertia.", TILTED, (0.3, 0.2, 0.6), euler(40, 60),
+         magnet(0.7, -0.4, 1.0), 12),
+    )  # fmt: skip
+    for name, about, inertia, omega, attitude, torque, span in listed:
+        shape = "tensor" if isinstance(inertia, list) else "moments"
+        yield {
+            "name": name, "group": name.partition("-")[0], "about": about, "body": {shape: list(inertia)},
+            "torque": torque, "omega": list(omega), "attitude": attitude or [1.0, 0.0, 0.0, 0.0], "span": span,
+        }  # fmt: skip
+
+
 def pairs() -> Iterator[Definition]:
     """Two bodies that springs join."""
     small, big = {"moments": [0.7, 1.0, 1.5], "mass": 1.5}, {"moments": [1.0, 1.4, 2.1], "mass": 2.0}
@@ -645,6 +745,8 @@ def formula(d: Definition, tensor: Sequence[Sequence[float]]) -> tuple[Torque, l
             return [x * c for x in size], []
 
         return shaking, []
+    if kind == "ReactionWheels":
+        return _of_wheels(d, given)
     assert kind == "Damper"
     axis, ring, viscous, spring = f("spin_axis"), *(exact(given[k]) for k in ("inertia", "viscous", "spring"))
 
@@ -656,6 +758,28 @@ def formula(d: Definition, tensor: Sequence[Sequence[float]]) -> tuple[Torque, l
 
     start = ring * sum((x * exact(float(w)) for x, w in zip(axis, d["omega"], strict=True)), flint.arb(0))
     return damper, [start, flint.arb(0)][: 2 if given["spring"] else 1]
+
+
+def _of_wheels(d: Definition, given: Definition) -> tuple[Torque, list[Any]]:
+    """Wheels that gains turn; the least torques of motors that make the torque are shared out exactly."""
+    rows = []
+    for axis in _numbers(given["axes"]):
+        size = dot(axis, axis).sqrt()
+        rows.append([x / size for x in axis])
+    n, a = len(rows), flint.arb_mat(rows)
+    shares = a * (a.transpose() * a).inv() if n >= 3 else (a * a.transpose()).inv() * a
+    ring, viscous, k, gain = (exact(given[x]) for x in ("inertias", "viscous", "attitude_gain", "rate_gain"))
+
+    def turning(t: Any, q: Any, w: Any, z: Any) -> Any:
+        length = (q[0] * q[0] + dot(q[1:], q[1:])).sqrt()
+        asked = [2 * k * q[i + 1] / length + gain * w[i] for i in range(3)]
+        on = [sum((shares[i, j] * asked[j] for j in range(3)), 0 * t) for i in range(n)]
+        on = [on[i] - viscous * (z[i] / ring - dot(rows[i], w)) for i in range(n)]
+        h, lost = ([sum((y[i] * rows[i][j] for i in range(n)), 0 * t) for j in range(3)] for y in (z, on))
+        return [x - y for x, y in zip(cross(h, w), lost, strict=True)], on
+
+    w = [exact(float(x)) for x in d["omega"]]
+    return turning, [ring * (exact(s) + dot(row, w)) for s, row in zip(given["speeds"], rows, strict=True)]
 
 
 def _text(ball: Any, size: float) -> str:
@@ -731,8 +855,16 @@ def _rounded_up(x: float) -> float:
 
 
 def main() -> None:
+    """Makes all cases, or with `--new` those that the file lacks."""
+    old: dict[str, Definition] = {}
+    if "--new" in sys.argv:
+        old |= {c.name: dict(c.definition) for c in cases.all_cases()}
+        old |= {c.name: dict(c.definition) for c in cases.pairs()}
     made = []
-    for d in [*free(), *tops(), *gyrostats(), *orbits(), *others(), *changing()]:
+    for d in [*free(), *tops(), *gyrostats(), *orbits(), *others(), *changing(), *wheels(), *further()]:
+        if d["name"] in old:
+            made.append(old[d["name"]])
+            continue
         span = float(d.pop("span"))
         d["omega"] = [float(x) for x in d["omega"]]
         d.setdefault("attitude", [1.0, 0.0, 0.0, 0.0])
@@ -743,8 +875,8 @@ def main() -> None:
         d["tolerance"] = tolerance(d)
         print(f"{d['name']}: {d['tolerance']}", flush=True)
         made.append(d)
-    joined = [{**d, "states": rows_of_pair(d)} for d in pairs()]
-    joined = [{**d, "tolerance": tolerance_of_pair(d)} for d in joined]
+    joined = [old.get(d["name"]) or {**d, "states": rows_of_pair(d)} for d in pairs()]
+    joined = [d if "tolerance" in d else {**d, "tolerance": tolerance_of_pair(d)} for d in joined]
     write(made, joined)
 
 

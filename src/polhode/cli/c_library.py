@@ -23,7 +23,7 @@ def c_library(
     """
     from polhode.c_library import FILES, write
 
-    if problems := [p for name in FILES if (p := unwritable(folder / name, force)) and folder.is_dir()]:
+    if problems := [p for name in FILES if (p := unwritable(folder / name, force, "")) and folder.is_dir()]:
         stop("\npolhode: ".join(problems))
     try:
         for path in write(folder, overwrite=force):

@@ -36,7 +36,7 @@ def cases(
         say("To write them as CSV and JSON: polhode cases DIR")
         return
     if folder.is_dir():
-        check_writable(folder / "cases.json", force=force)
+        check_writable(folder / "cases.json", force=force, option="")
     try:
         written = write(folder, overwrite=force)
     except OSError as problem:

@@ -37,8 +37,10 @@ def _mr2(axes: str) -> Method:
         " first and that of the largest in the middle: over 4,000 bodies drawn at random its error is 1.5 times that"
         " of the best order for each body in the geometric mean, if the body is free, and an order that knows nothing"
         " of the moments has 4.4 times; under a torque as large as the energy these are 1.8 and 2.8. It is the best"
-        " choice of axes unless you measure your own body. The bodies of an ensemble must agree on that order.",
-        cite="celledoni2006,fasso2003,mclachlan1993,reich1996,dullweber1997",
+        " choice of axes unless you measure your own body. The bodies of an ensemble must agree on that order. laskar2019"
+        " raises the order to four with fractions that depend on the moments; the exact flow costs less than any of these:"
+        " measured, 1.3 times as much as a step of MR2, which has five rotations, and MR4 three times as much.",
+        cite="celledoni2006,fasso2003,laskar2019,mclachlan1993,reich1996,dullweber1997",
         order=2,
         accepts=Depends.POSITION | Depends.TIME,
         keeps=Keeps.SYMPLECTIC | Keeps.REVERSIBLE | Keeps.AXIAL_MOMENTUM,

@@ -61,16 +61,17 @@ def _strang(corrector: int, compensated: bool) -> Method:
         summary="exact free flow between half kicks",
         about="Half a kick of the torque, the exact flow of the free body, half a kick. Symplectic and"
         " time-symmetric, of second order with an error proportional to the torque; exact without one. Costs one"
-        " torque evaluation and one exact flow a step. celledoni2006 has the idea (SEJ) with an approximate attitude."
-        " Nearly all of the error oscillates. A corrector of order n, a change of variables at the start that is"
-        " undone for every output, removes the oscillation up to eps h^(n + 1), where eps is the size of the torque,"
-        " and leaves eps^2 h^2 (wisdom1996, wisdom2006). Each change of variables costs n - 1 torque evaluations and"
-        " twice as many flows, and an output between grid points takes three of them; so a corrector is for weak"
-        " torques and few outputs. The torque is also evaluated up to n / 5 steps before the start and beyond the end."
-        " A corrected run is symplectic; it is time-symmetric in the changed variables. With a rotor, half a turn at"
-        " its constant rate -I^-1 g stands on either side of the flow: then the error is proportional to torque and"
-        " rotor, and the energy of a free gyrostat is not kept, but its error is bounded.",
-        cite="celledoni2006,wisdom1996,wisdom2006",
+        "  torque evaluation and one exact flow a step. celledoni2006 has the idea (SEJ) with an approximate"
+        " attitude, vanzon2007 and celledoni2008 have it with the exact flow, by elliptic functions. Nearly all of"
+        " the error oscillates. A corrector of order n, a change of variables at the start that is undone for every"
+        " output, removes the oscillation up to eps h^(n + 1), where eps is the size of the torque, and leaves eps^2"
+        " h^2 (wisdom1996, wisdom2006). Each change of variables costs n - 1 torque evaluations and twice as many"
+        " flows, and an output between grid points takes three of them; so a corrector is for weak torques and few"
+        " outputs. The torque is also evaluated up to n / 5 steps before the start and beyond the end. A corrected"
+        " run is symplectic; it is time-symmetric in the changed variables. With a rotor, half a turn at its constant"
+        " rate -I^-1 g stands on either side of the flow: then the error is proportional to torque and rotor, and the"
+        " energy of a free gyrostat is not kept, but its error is bounded.",
+        cite="celledoni2006,vanzon2007,celledoni2008,wisdom1996,wisdom2006",
         order=2,
         accepts=Depends.POSITION | Depends.TIME,
         keeps=keeps if corrector else keeps | Keeps.REVERSIBLE,

@@ -10,21 +10,23 @@ from polhode.methods._method import COMPENSATED, Keeps, Method, Option, StepMode
 from polhode.support import checks
 
 _ABOUT = (
-    "Quaternion and momentum follow, within a step, the polynomial of degree {n} whose slope is right at the {n} nodes "
-    "of Gauss's quadrature. The equations are solved by fixed-point iteration, component after component, which begins "
-    "with the polynomial of the last step, continued: to round-off some 10 to 15 iterations of {n} torque evaluations "
-    "where the body turns by one or two radians in a step. The nodes are computed together, in vector registers, where "
-    "the torque can be. The iteration ends at round-off, or at the error a step that the option tolerance allows; it "
-    "does not converge if the body turns by more than three to five radians in a step. Compensated and "
+    "Quaternion and momentum follow, within a step, the polynomial of degree {n} whose slope is right at the {n} "
+    "nodes of Gauss's quadrature. The equations are solved by fixed-point iteration, component after component, which "
+    "begins with the polynomial of the last step, continued: to round-off some 10 to 15 iterations of {n} torque "
+    "evaluations where the body turns by one or two radians in a step. The nodes are computed together, in vector "
+    "registers, where the torque can be, as in IRKGL16-SIMD, the same formula in Julia (antonana2025), which was not "
+    "measured: PyPI has no Julia. The iteration ends at round-off, or at the error a step that the option tolerance "
+    "allows; it does not converge if the body turns by more than three to five radians in a step. Compensated and "
     "without a tolerance, what rounding leaves out of matrix, increments and state is carried along, so that "
-    "invariants do not drift. Takes any torque. Keeps what is quadratic: the norm of the quaternion, and of a free "
-    "body energy and momentum norm; time-symmetric. Not symplectic, because quaternion and body momentum are not "
-    "canonical. With the option comoving, only what the torque adds to the free motion of a symmetric body is "
-    "integrated: the weaker the torque, the fewer iterations (two or three, if it is 1e-4 of the kinetic energy) and "
-    "the longer the steps (three to eight radians about the momentum; a fast spin about the axis does not shorten them "
-    "if the torque does not depend on it). Then no step is refused because the body turns too far: its error is at "
-    "most the effect of the torque in the step. Only the expected number of iterations is remembered, and a step "
-    "backward undoes a step to within its error only. The option has no effect on other bodies."
+    "invariants do not drift (hairer2008, antonana2017). Takes any torque. Keeps what is quadratic: the norm of the "
+    "quaternion, and of a free body energy and momentum norm; time-symmetric. Not symplectic, because quaternion and "
+    "body momentum are not canonical. With the option comoving, only what the torque adds to the free motion of a "
+    "symmetric body is integrated: the weaker the torque, the fewer iterations (two or three, if it is 1e-4 of the "
+    "kinetic energy) and the longer the steps (three to eight radians about the momentum; a fast spin about the axis "
+    "does not shorten them if the torque does not depend on it). Then no step is refused because the body turns too "
+    "far: its error is at most the effect of the torque in the step. Only the expected number of iterations is "
+    "remembered, and a step backward undoes a step to within its error only. The option has no effect on other "
+    "bodies."
 )
 
 
@@ -61,7 +63,7 @@ def _collocation(tolerance: float, compensated: bool, comoving: bool) -> Method:
         _scheme(compensated, comoving),
         summary=f"Gauss collocation with {NODES} nodes, of order {2 * NODES}, by fixed-point iteration",
         about=_ABOUT.format(n=NODES),
-        cite="hairer2006b,hairer2008",
+        cite="hairer2006b,hairer2008,antonana2017,antonana2025",
         order=2 * NODES,
         keeps=symmetric,
         keeps_when_free=symmetric | quadratic,
