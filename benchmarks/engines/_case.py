@@ -38,6 +38,27 @@ def seen_from_body(q: Any, v: Any) -> list[float]:
     return [k * a + along * b + 2 * w * c for a, b, c in zip(v, (x, y, z), cross, strict=True)]
 
 
+def seen_from_space(q: Any, v: Any) -> list[float]:
+    """A vector of the body in axes of space."""
+    return seen_from_body([q[0], -q[1], -q[2], -q[3]], v)
+
+
+def quaternion(r: Any) -> list[float]:
+    """The quaternion of a matrix that takes the body to space."""
+    import numpy as np
+
+    k = np.array(
+        [
+            [r[0, 0] + r[1, 1] + r[2, 2], r[2, 1] - r[1, 2], r[0, 2] - r[2, 0], r[1, 0] - r[0, 1]],
+            [0, r[0, 0] - r[1, 1] - r[2, 2], r[0, 1] + r[1, 0], r[0, 2] + r[2, 0]],
+            [0, 0, r[1, 1] - r[0, 0] - r[2, 2], r[1, 2] + r[2, 1]],
+            [0, 0, 0, r[2, 2] - r[0, 0] - r[1, 1]],
+        ]
+    )
+    found: list[float] = np.linalg.eigh(k, UPLO="U")[1][:, -1].tolist()
+    return found
+
+
 def main(run: Callable[[Case, Any], tuple[list[Any], list[Any]]], variants: dict[str, Any]) -> None:
     """Reads cases, writes the states of every variant, or why there are none."""
     cases = [Case(**c) for c in json.load(sys.stdin)]

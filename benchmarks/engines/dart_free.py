@@ -4,7 +4,7 @@ from typing import Any
 
 import dartpy as dart
 import numpy as np
-from _case import Case, main, seen_from_body
+from _case import Case, main, quaternion, seen_from_body
 
 VARIANTS = {"default": 0.001, "0.0001 s": 0.0001}
 
@@ -27,22 +27,9 @@ def run(case: Case, usual: float) -> tuple[list[Any], list[Any]]:
         for _ in range(count):
             world.step()
         turn = np.array(body.getTransform().rotation())
-        q.append(_quaternion(turn))
+        q.append(quaternion(turn))
         w.append(seen_from_body(q[-1], body.getAngularVelocity()))
     return q, w
-
-
-def _quaternion(r: Any) -> list[float]:
-    k = np.array(
-        [
-            [r[0, 0] + r[1, 1] + r[2, 2], r[2, 1] - r[1, 2], r[0, 2] - r[2, 0], r[1, 0] - r[0, 1]],
-            [0, r[0, 0] - r[1, 1] - r[2, 2], r[0, 1] + r[1, 0], r[0, 2] + r[2, 0]],
-            [0, 0, r[1, 1] - r[0, 0] - r[2, 2], r[1, 2] + r[2, 1]],
-            [0, 0, 0, r[2, 2] - r[0, 0] - r[1, 1]],
-        ]
-    )
-    found: list[float] = np.linalg.eigh(k, UPLO="U")[1][:, -1].tolist()
-    return found
 
 
 if __name__ == "__main__":

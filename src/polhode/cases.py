@@ -70,7 +70,7 @@ the vector v of space in body axes.
     Damper                   a ring with the inertia J and the momentum h along the spin_axis a: N = a h x w - a k,
                              h' = k, x' = s, with s = h / J - a . w and k = -viscous s - spring x; h = J a . w and
                              x = 0 at the start. The tensor does not contain J, m does not contain h
-    ReactionWheels           wheels with the spin inertia J, the momenta h_i and the unit axes a_i: N = sum a_i h_i x w -
+    ReactionWheels           wheels with the spin inertia J, the momenta h_i and unit axes a_i: N = sum a_i h_i x w -
                              sum a_i d_i, h_i' = d_i = u_i - viscous s_i, s_i = h_i / J - a_i . w. Motors make the least
                              u with sum a_i u_i = attitude_gain e + rate_gain w, or the nearest to it; e is twice the
                              vector part of q. `speeds` are s_i at the start. The tensor does not contain J, m does

@@ -33,13 +33,14 @@ def _mr2(axes: str) -> Method:
         " component along the symmetry axis of a potential. Costs five rotations and one torque evaluation a step."
         " celledoni2006, section 4, tried several orders of the axes and found no significant difference; on its own"
         " top and satellite, with steps of 0.01, the energy error of the worst order is two and three hundred times"
-        " that of the best. fasso2003 chooses the order by the moments. axes=auto takes the axis of the smallest moment"
-        " first and that of the largest in the middle: over 4,000 bodies drawn at random its error is 1.5 times that"
-        " of the best order for each body in the geometric mean, if the body is free, and an order that knows nothing"
-        " of the moments has 4.4 times; under a torque as large as the energy these are 1.8 and 2.8. It is the best"
-        " choice of axes unless you measure your own body. The bodies of an ensemble must agree on that order. laskar2019"
-        " raises the order to four with fractions that depend on the moments; the exact flow costs less than any of these:"
-        " measured, 1.3 times as much as a step of MR2, which has five rotations, and MR4 three times as much.",
+        " that of the best. fasso2003 chooses the order by the moments. axes=auto takes the axis of the smallest"
+        " moment first and that of the largest in the middle: over 4,000 bodies drawn at random its error is 1.5"
+        " times that of the best order for each body in the geometric mean, if the body is free, and an order that"
+        " knows nothing of the moments has 4.4 times; under a torque as large as the energy these are 1.8 and 2.8. It"
+        " is the best choice of axes unless you measure your own body. The bodies of an ensemble must agree on that"
+        " order. laskar2019 raises the order to four with fractions that depend on the moments; the exact flow costs"
+        " less than any of these: measured, 1.3 times as much as a step of MR2, which has five rotations, and MR4"
+        " three times as much.",
         cite="celledoni2006,fasso2003,laskar2019,mclachlan1993,reich1996,dullweber1997",
         order=2,
         accepts=Depends.POSITION | Depends.TIME,
