@@ -113,7 +113,7 @@ def on_the_board() -> dict[str, list[str]]:
         head, _, *rows = ([x.strip() for x in line.strip("| ").split("|")] for line in table.strip().splitlines())
         for setting, *errors in rows:
             for name, error in zip(head[1:], errors, strict=True):
-                if not math.radians(float(error)) <= cases.case(name).tolerance[0]:
+                if error != "refused" and not math.radians(float(error)) <= cases.case(name).tolerance[0]:
                     missed[name].append(f"{engine} ({setting.removeprefix('default: ')})")
                 missed.setdefault(name, [])
     return missed

@@ -201,11 +201,11 @@ MuJoCo's RK4 had order two for attitudes up to 3.11, and has order four in 4.0. 
 
 Newton, Brax, Rapier and PhysX compute with 32-bit floats: shorter steps pile up their
 round-off. Nothing rigid is in OpenMM: there the body is four atoms whose distances are
-constrained. LAMMPS's nve/asphere turns ellipsoids, OpenMM's atoms fill a volume; so
-both refuse the racket, a plate, whose greatest moment is the sum of the others.
+constrained. LAMMPS's nve/asphere turns ellipsoids, OpenMM's atoms fill a volume; so the
+book and the racket, plates whose greatest moment is the sum of the others, were refused.
 
-All have wheels on PyPI. ESPResSo, ReactPhysics3D, Jolt, Avian, Bevy and Unity have none,
-so they are not here; Genesis takes PyTorch, and was left out."""
+All have wheels on PyPI, which has none of ESPResSo, ReactPhysics3D, Jolt and Avian:
+these are not here. Nor is Genesis, which takes PyTorch."""
 
 
 if __name__ == "__main__":
