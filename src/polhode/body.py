@@ -234,6 +234,16 @@ class Body:
         other.rotor.setflags(write=False)
         return other
 
+    def plus(self, tensor: Floats, *, allow_unphysical: bool) -> "Body":
+        """The body with this tensor more."""
+        total = self.tensor + tensor
+        own = np.diag(total) if np.count_nonzero(total - np.diag(np.diag(total))) == 0 else total
+        return Body(own, name=self.name, allow_unphysical=allow_unphysical, rotor=self.rotor)
+
+    def at_knots(self) -> Floats:
+        """The tensors (times, 3, 3) between which it changes, if it does."""
+        return self.tensor[None]
+
     @property
     def least_moments(self) -> Floats:
         """The least that the moments become."""
@@ -432,16 +442,20 @@ class ChangingBody(Body):
     @property
     def least_moments(self) -> Floats:
         """The least diagonal elements at any knot."""
-        return np.asarray(self._at_knots.min(axis=0))
+        return np.asarray(self._moments_at_knots.min(axis=0))
 
     @property
     def greatest_moments(self) -> Floats:
         """The greatest diagonal elements at any knot."""
-        return np.asarray(self._at_knots.max(axis=0))
+        return np.asarray(self._moments_at_knots.max(axis=0))
 
     @cached_property
-    def _at_knots(self) -> Floats:
-        return np.diagonal(self.at_times(self.knots), axis1=1, axis2=2)
+    def _moments_at_knots(self) -> Floats:
+        return np.diagonal(self.at_knots(), axis1=1, axis2=2)
+
+    def at_knots(self) -> Floats:
+        """The tensors (knots, 3, 3) at the knots."""
+        return self.at_times(self.knots)
 
     @property
     def physical(self) -> bool:
@@ -476,6 +490,17 @@ class ChangingBody(Body):
         """The rate that has this momentum, in the user's axes, of one or of one at each time."""
         own = np.asarray(momentum) - self.rotor
         return np.asarray(np.linalg.solve(self.at_times(_given(t)), own[..., None])[..., 0])
+
+    def plus(self, tensor: Floats, *, allow_unphysical: bool) -> "ChangingBody":
+        """The body with this tensor more at all times."""
+        coefficients = self.coefficients.copy()
+        coefficients[:, -1] += tensor[[0, 1, 2, 1, 0, 0], [0, 1, 2, 2, 2, 1]]
+        made = object.__new__(ChangingBody)
+        made._settle(
+            self.knots, coefficients, self.breakpoints, name=self.name, rotor=self.rotor,
+            allow_unphysical=allow_unphysical,
+        )  # fmt: skip
+        return made
 
     def check_span(self, t0: float, t1: float) -> None:
         """Raises a ValueError if the tensor is not known at all times between these two."""

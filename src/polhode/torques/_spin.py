@@ -37,30 +37,27 @@ def spin_tensor(axes: Sequence[Vec3], inertias: Sequence[float]) -> Floats:
 
 def without_spin(body: Body, axes: Sequence[Vec3], inertias: Sequence[float]) -> Body:
     """The body without the spin inertias of its parts, from the one in which they are locked."""
+    tensors, spins = body.at_knots(), spin_tensor(axes, inertias)
     for i, (axis, inertia) in enumerate(zip(axes, inertias, strict=True)):
         a = np.array(axis)
-        whole = float(a @ body.tensor @ a)
+        whole = float((tensors @ a @ a).min())
         if inertia >= whole:
             raise ValueError(
                 f"the spin inertia {inertia:g} kg m^2 of number {i + 1} is not below the moment {whole:g} kg m^2 of "
                 "the whole body about the same axis, of which it is a part"
             )
-    body.check_constant("a carrier of wheels or rings")
-    rest = body.tensor - spin_tensor(axes, inertias)
-    least = float(np.linalg.eigvalsh(rest)[0])
+    least = float(np.linalg.eigvalsh(tensors - spins).min())
     if least <= 0.0:
         raise ValueError(
             f"without the spin inertias {', '.join(f'{x:g}' for x in inertias)} kg m^2 the body would have the moment "
             f"{least:g} kg m^2: the tensor must be that of the whole body, with its wheels locked"
         )
-    moments = np.diag(rest) if np.count_nonzero(rest - np.diag(np.diag(rest))) == 0 else rest
-    return Body(moments, name=body.name, allow_unphysical=not body.physical, rotor=body.rotor)
+    return body.plus(-spins, allow_unphysical=not body.physical)
 
 
 def check_whole(body: Body, axes: Sequence[Vec3], inertias: Sequence[float]) -> None:
     """Raises ValueError if no body that is larger than its parts looks like this."""
-    body.check_constant("a carrier of wheels or rings")
-    whole = Body(body.tensor + spin_tensor(axes, inertias), allow_unphysical=True)
+    whole = body.plus(spin_tensor(axes, inertias), allow_unphysical=True)
     if body.physical and not whole.physical:
         listed = ", ".join(f"{x:g}" for x in inertias)
         raise ValueError(
