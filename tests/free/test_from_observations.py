@@ -293,3 +293,9 @@ def test_osculating_motions_beside_a_wheel(plain: None) -> None:
     run = ph.simulate(carrier, three, omega=[0.1, 0.2, 0.3], t_span=(0, 1), method="RK4", step=0.1)
     with pytest.raises(ValueError, match="does not lie on a principal axis"):
         _ = run.osculating
+
+
+def test_long_periods_are_said_in_days_and_hours() -> None:
+    assert "467424 s (5.41 days) in the body, precession 635040 s (7.35 days)" in str(FreeMotion.named("toutatis"))
+    assert " h) in the body" in str(FreeMotion(ph.Body([1.0, 2.0, 2.8]), [1e-4, 2e-5, 3e-4]))
+    assert "(" not in str(FreeMotion(ph.Body([1.0, 2.0, 2.8]), [1, 0.2, 0.3])).splitlines()[-1]

@@ -22,6 +22,7 @@ from polhode.plots.turning import Turning
 from polhode.support import checks
 from polhode.support.arrays import Floats
 from polhode.support.extras import missing
+from polhode.text.terminal import duration
 
 if TYPE_CHECKING:
     import os
@@ -761,7 +762,7 @@ class FreeMotion(Turning):
         """The rows of the text of a single motion after those of its start."""
         return [
             ("mode", f"{self.mode}, {self.separatrix_distance:.3g} from the separatrix, modulus {self.modulus:.6g}"),
-            ("period", f"{self.period:.8g} s in the body, precession {self.precession_period:.8g} s"),
+            ("period", f"{duration(self.period)} in the body, precession {duration(self.precession_period)}"),
         ]
 
     # --- internals

@@ -25,6 +25,7 @@ from polhode.support.arrays import Floats, apply_by_blocks, lengths, to_space
 from polhode.support.extras import missing
 from polhode.support.interrupts import attempted
 from polhode.support.thinning import FLOOR, thinned
+from polhode.text.terminal import long_unit
 
 try:
     from matplotlib import rcParams
@@ -107,11 +108,6 @@ def stacked(
     return figure, axes
 
 
-TIME_UNITS = ((86400.0, "days"), (3600.0, "h"))
-LEAST_UNITS = 3
-"""An axis of times has the longest unit of which it shows so many; what is drawn stays in s."""
-
-
 class _InUnits(AutoLocator):
     """Round numbers of a unit."""
 
@@ -125,9 +121,9 @@ class _InUnits(AutoLocator):
 
 
 def label_time(ax: Axes) -> None:
-    """Labels the axis of times in s, hours or days."""
+    """Labels the axis of times in s, hours or days; what is drawn stays in s."""
     low, high = ax.get_xlim()
-    unit, name = next(((u, n) for u, n in TIME_UNITS if high - low >= LEAST_UNITS * u), (1.0, "s"))
+    unit, name = long_unit(high - low)
     if unit > 1.0:
         ax.xaxis.set_major_locator(_InUnits(unit))
         ax.xaxis.set_major_formatter(lambda x, _: f"{x / unit:g}")

@@ -1,5 +1,6 @@
 """Text for terminals: nothing in it moves the cursor, and columns stay in line."""
 
+import math
 import unicodedata
 
 _SILENT = ("Cc", "Cf", "Cs", "Co", "Zl", "Zp")
@@ -22,6 +23,22 @@ def one_line(text: str) -> str:
 def shortened(text: str, most: int) -> str:
     """The text, or its beginning where it has more than this number of characters."""
     return text if len(text) <= most else f"{text[: most - 4]} ..."
+
+
+TIME_UNITS = ((86400.0, "days"), (3600.0, "h"))
+LEAST_UNITS = 3
+"""A long time has the longest unit of which it is so many."""
+
+
+def long_unit(seconds: float) -> tuple[float, str]:
+    """The unit of a time that is so long, in s, and its name."""
+    return next(((unit, name) for unit, name in TIME_UNITS if seconds >= LEAST_UNITS * unit), (1.0, "s"))
+
+
+def duration(seconds: float) -> str:
+    """A time in s, and a long one in hours or days as well."""
+    unit, name = long_unit(seconds)
+    return f"{seconds:.8g} s" + (f" ({seconds / unit:.4g} {name})" if math.isfinite(seconds) and unit > 1.0 else "")
 
 
 def clock(seconds: float) -> str:
