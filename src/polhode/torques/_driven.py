@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from polhode.kernels.algebra.quat import conjugate, multiply
-from polhode.kernels.ops import where
+from polhode.kernels.ops import derivatives, section, where
 from polhode.kernels.types import Depends, Quat, Vec3
 from polhode.support import checks
 from polhode.torques._torque import carried_numbers, gain, inspected, names_read
@@ -115,11 +115,19 @@ def driven(torque: Any, count: int, part: str, named: str, what: str, seen: str,
     }  # fmt: skip
 
 
-def law_call(numbers: int, seen: str, reads: Sequence[int]) -> str:
-    """Writes the call of a law, with this text for what it sees, and the places in z of what it reads."""
-    behind = [seen] if seen else []
-    behind += [f"({''.join(f'z[{i}], ' for i in reads)})"] if reads else []
-    return f"law({', '.join(['t', 'q', 'w', f'section(p, 0, {numbers})', *behind])})"
+def driven_lines(
+    names: dict[str, Any], law: Law | None, count: int, numbers: int, reads: int, seen: str, carried: int
+) -> list[str]:
+    """Writes d0, d1 and so on: what a law returns that sees this, or what is read, behind the own `carried` numbers.
+
+    The functions that the lines call are put into `names`.
+    """
+    if law is None:
+        return [f"d{i} = {f'z[{carried + i}]' if reads else '0.0'}" for i in range(count)]
+    names |= {"law": law, "section": section, "derivatives": derivatives}
+    behind = f", ({''.join(f'z[{carried + i}], ' for i in range(reads))})" if reads else ""
+    listed = "".join(f"d{i}, " for i in range(count))
+    return [f"{listed} = derivatives(law(t, q, w, section(p, 0, {numbers}), {seen}{behind}), {count})"]
 
 
 def total_lines(axes: Sequence[Sequence[str]], item: str) -> list[str]:

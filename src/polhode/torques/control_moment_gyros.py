@@ -13,11 +13,11 @@ from polhode.compiler import may_bend
 from polhode.kernels.algebra.trig import sine_cosine
 from polhode.kernels.algebra.vec import cross, dot
 from polhode.kernels.codegen import function
-from polhode.kernels.ops import derivatives, section
+from polhode.kernels.ops import section
 from polhode.kernels.types import Depends, UserTorque, Vec3
 from polhode.support import checks
 from polhode.support.arrays import Floats
-from polhode.torques._driven import Each, axes_of, driven, each, law_call, pointing_error, total_lines, units
+from polhode.torques._driven import Each, axes_of, driven, driven_lines, each, pointing_error, total_lines, units
 from polhode.torques._torque import Gain, Torque, gain_matrix
 
 ACROSS = 1e-6
@@ -53,7 +53,7 @@ def _kernel(shape: _GyroShape) -> UserTorque:
     The momentum of a rotor is h s, which changes by h d s' = h d (g x s) as the gimbal turns about g.
     """
     n, places = shape.gyros, range(shape.gyros)
-    names: dict[str, Any] = {"cross": cross, "sine_cosine": sine_cosine, "derivatives": derivatives, "section": section}
+    names: dict[str, Any] = {"cross": cross, "sine_cosine": sine_cosine}
     own = shape.numbers  # of p, in the order of `ControlMomentGyros.parameters`
     still = [[f"p[{own + 6 * i + k}]" for k in range(3)] for i in places]  # h s at the angle 0
     across = [[f"p[{own + 6 * i + 3 + k}]" for k in range(3)] for i in places]  # h g x s there
@@ -66,12 +66,8 @@ def _kernel(shape: _GyroShape) -> UserTorque:
             lines.append(f"h{i}{k} = {still[i][k]} * cosine + {across[i][k]} * sine")
             lines.append(f"a{i}{k} = {across[i][k]} * cosine - {still[i][k]} * sine")
     change = [[f"a{i}{k}" for k in range(3)] for i in places]
-    if shape.law is not None:
-        names["law"] = shape.law
-        angles = f"({''.join(f'z[{i}], ' for i in places)})"
-        lines.append(f"{listed} = derivatives({law_call(own, angles, range(n, n + shape.reads))}, {n})")
-    elif shape.gains:
-        names |= {"pointing_error": pointing_error, "steered": _steered, "dot": dot}
+    if shape.gains:
+        names |= {"pointing_error": pointing_error, "steered": _steered, "dot": dot, "section": section}
         lines.append(f"e = pointing_error(q, section(p, {rest}, 4))")
         wanted = [
             " + ".join(f"p[{rest + 5 + 6 * k + 3 * j + i}] * {v}[{i}]" for j, v in enumerate("ew") for i in range(3))
@@ -86,7 +82,8 @@ def _kernel(shape: _GyroShape) -> UserTorque:
         lines += [f"d{i} = dot(x, (a{i}0, a{i}1, a{i}2))" for i in places]
         rest += 23
     else:
-        lines += [f"d{i} = {f'z[{n + i}]' if shape.reads else '0.0'}" for i in places]
+        angles = f"({''.join(f'z[{i}], ' for i in places)})"
+        lines += driven_lines(names, shape.law, n, own, shape.reads, angles, n)
     if shape.limited:
         lines += [f"d{i} = min(max(d{i}, -p[{rest + i}]), p[{rest + i}])" for i in places]
     held = " , ".join(" + ".join(f"h{i}{k}" for i in places) for k in range(3))

@@ -12,10 +12,10 @@ from polhode.environment.model import ReadBy
 from polhode.kernels.algebra.quat import to_body
 from polhode.kernels.algebra.vec import cross, dot
 from polhode.kernels.codegen import function
-from polhode.kernels.ops import derivatives, section
+from polhode.kernels.ops import section
 from polhode.kernels.types import Depends, Quat, UserTorque, Vec3
 from polhode.support import checks
-from polhode.torques._driven import Each, axes_of, check_driver, each, law_call, law_of, total_lines, units
+from polhode.torques._driven import Each, axes_of, check_driver, driven_lines, each, law_of, total_lines, units
 from polhode.torques._in_field import InField, given_field
 from polhode.torques._torque import names_read
 from polhode.torques.table import Table
@@ -48,18 +48,13 @@ def _kernel(
 
     The moment along a direction is d; `own` numbers belong to the field, which is in space axes if it is `turned`.
     """
-    places, names = range(count), {"cross": cross, "section": section, "field": field}
+    places, names = range(count), dict[str, Any](cross=cross, section=section, field=field)
     axes = [[f"p[{numbers + 3 * i + k}]" for k in range(3)] for i in places]
     limits = numbers + 3 * count
     vector = f"field(t, section(p, {limits + count}, {own}))"
     lines = [f"b = to_body(q, {vector})" if turned else f"b = {vector}"]
     names |= {"to_body": to_body} if turned else {}
-    if law is None:
-        lines += [f"d{i} = z[{i}]" for i in places]
-    else:
-        names |= {"law": law, "derivatives": derivatives}
-        listed = "".join(f"d{i}, " for i in places)
-        lines.append(f"{listed} = derivatives({law_call(numbers, 'b', range(reads))}, {count})")
+    lines += driven_lines(names, law, count, numbers, reads, "b", 0)
     lines += [f"d{i} = min(max(d{i}, -p[{limits + i}]), p[{limits + i}])" for i in places]
     lines.append(f"return cross(({', '.join(total_lines(axes, 'd{0}'))}), b)")
     made: UserTorque = function(f"magnetorquers(t, q, w, p{', z' if reads else ''})", lines, names)

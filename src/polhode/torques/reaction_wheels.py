@@ -12,11 +12,11 @@ from polhode.body import Body
 from polhode.compiler import may_bend
 from polhode.kernels.algebra.vec import cross
 from polhode.kernels.codegen import function
-from polhode.kernels.ops import derivatives, section, where
+from polhode.kernels.ops import where
 from polhode.kernels.types import Depends, UserTorque, Vec3
 from polhode.support import checks
 from polhode.support.arrays import Floats
-from polhode.torques._driven import Each, axes_of, driven, each, law_call, pointing_error, total_lines, units
+from polhode.torques._driven import Each, axes_of, driven, driven_lines, each, pointing_error, total_lines, units
 from polhode.torques._spin import check_whole, spin_energy, spin_momentum, without_spin
 from polhode.torques._torque import Gain, Torque, gain_matrix
 
@@ -56,27 +56,23 @@ def _kernel(shape: _WheelShape) -> UserTorque:
     def listed(name: str) -> str:
         return "".join(f"{name}{i}, " for i in places)
 
-    if shape.law is not None:
-        names |= {"law": shape.law, "section": section, "derivatives": derivatives}
-        for _ in range(shape.numbers):
-            number()
+    for _ in range(shape.numbers):
+        number()
     target = ", ".join(number() for _ in range(4)) if shape.gains else ""
     axes = [(number(), number(), number()) for _ in places]
     inverses = [number() for _ in places]
     if shape.law is not None or shape.speed_limit or shape.viscous or shape.coulomb:
         for i, (x, y, z) in enumerate(axes):
             lines.append(f"s{i} = z[{i}] * {inverses[i]} - ({x} * w[0] + {y} * w[1] + {z} * w[2])")
-    if shape.law is not None:
-        called = law_call(shape.numbers, f"({listed('s')})", range(shape.wheels, shape.wheels + shape.reads))
-        lines.append(f"{listed('d')} = derivatives({called}, {shape.wheels})")
-    elif shape.gains:
+    if shape.gains:
         names["pointing_error"] = pointing_error
         lines.append(f"e = pointing_error(q, ({target}))")
         for i in places:
             terms = [f"{number()} * {v}[{k}]" for v in "ew" for k in range(3)]
             lines.append(f"d{i} = {' + '.join(terms)}")
     else:
-        lines += [f"d{i} = {f'z[{shape.wheels + i}]' if shape.reads else '0.0'}" for i in places]
+        seen = f"({listed('s')})"
+        lines += driven_lines(names, shape.law, shape.wheels, shape.numbers, shape.reads, seen, shape.wheels)
     for i in places:
         if shape.torque_limit:
             most = number()
