@@ -298,7 +298,7 @@ class AttitudeQuantity:
 
     @classmethod
     def read(cls, text: str) -> "AttitudeQuantity":
-        """Returns the quantity that a text names; raises an error that says how they are written."""
+        """The quantity that a text names; raises an error that says how they are written."""
         found = re.fullmatch(r"\s*([a-z_]+)\s*(?:\((.*)\))?\s*", text) if isinstance(text, str) else None
         name = checks.choice("quantity of attitudes", found[1] if found else text, NAMES)
         assert found is not None

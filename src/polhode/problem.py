@@ -153,7 +153,7 @@ class StartNumbers(NamedTuple):
 
 
 def start_numbers(problem: Problem) -> StartNumbers:
-    """Returns the start of a problem."""
+    """The start of a problem."""
     w = problem.omega_start if problem.omega_given is None else problem.omega_given
     return StartNumbers(problem.quaternion_start.tolist(), problem.momentum_start.tolist(), w.tolist())
 
@@ -257,7 +257,7 @@ def start_of(body: Body, omega: Any, attitude: Any, t: float) -> StartNumbers:
 def _start(
     body: Body, torque: Torque, omega: Any, attitude: Any, state: Any, t: float
 ) -> tuple[Floats, Floats, Floats, Floats]:  # fmt: skip
-    """Returns the same as arrays, and the numbers that the torque carries at the start."""
+    """The same as arrays, and the numbers that the torque carries at the start."""
     q, m, w = map(np.array, start_of(body, omega, attitude, t))
     return q, m, w, NO_STATE if state is None and not torque.state_names else checked_state(torque, state, w)
 
@@ -295,7 +295,7 @@ def checked_state(torque: Torque, state: Any, omega: Floats) -> Floats:
 
 
 def checked_span(t_span: Any) -> tuple[float, float]:
-    """Returns start and end, if they are two finite numbers that differ."""
+    """Start and end, if they are two finite numbers that differ."""
     t0, t1 = checks.numbers("t_span", t_span, 2)
     if t0 == t1:
         raise ValueError(f"t_span must have a length: it starts and ends at {t0:g}")
@@ -303,7 +303,7 @@ def checked_span(t_span: Any) -> tuple[float, float]:
 
 
 def checked_output(t_eval: Any, every: int | None, t0: float, t1: float) -> tuple[Floats | None, int | None]:
-    """Returns the listed times, or the number of steps between rows."""
+    """The listed times, or the number of steps between rows."""
     if t_eval is None:
         return None, checks.count("every", 1 if every is None else every, " of steps")
     if every is not None:
@@ -312,7 +312,7 @@ def checked_output(t_eval: Any, every: int | None, t0: float, t1: float) -> tupl
 
 
 def checked_times(t_eval: Any, t0: float, t1: float) -> Floats:
-    """Returns output times as an array, if they lie in the span and follow each other."""
+    """Output times as an array, if they lie in the span and follow each other."""
     if (listed := checks.plain(t_eval)) is not None and _follow_each_other(listed, t0, t1):
         return t_eval.copy() if isinstance(t_eval, np.ndarray) else np.array(listed)
     times = checks.row("t_eval", t_eval)

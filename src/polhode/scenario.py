@@ -602,7 +602,7 @@ class Draft:
         return [*self.python_files, *dict.fromkeys(str(x["file"]) for x in tables if "file" in x)]
 
     def scenario(self) -> Scenario:
-        """Returns the scenario with its torque; executes the Python file that it may name."""
+        """The scenario with its torque; executes the Python file that it may name."""
         if not self.python_files:
             return self.checked
         with _problems_of(self.checked.path):
@@ -977,7 +977,7 @@ def _last_line(problem: BaseException, path: Path) -> int | None:
 
 
 def watched(text: str, component: str | int | None) -> WatchedQuantity:
-    """Returns the quantity that an event watches; raises ValueError, which says how they are written."""
+    """The quantity that an event watches; raises ValueError, which says how they are written."""
     name = text.split("(")[0].strip()
     if name in _WATCHED and text.strip() == name:
         parts = _WATCHED[name]

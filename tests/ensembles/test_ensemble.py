@@ -15,7 +15,6 @@ from scipy.spatial.transform import Rotation
 from xarray import open_dataset
 
 import polhode as ph
-from polhode.api import ensemble
 from polhode.ensembles import batch
 from polhode.ensembles.initial import Starts
 from polhode.kernels.free.exact_flow import effort
@@ -638,8 +637,8 @@ def test_lanes_fill_two_registers(monkeypatch: pytest.MonkeyPatch) -> None:
     assert np.array_equal(made[4].momentum, made[8].momentum)
 
 
-def test_the_last_of_different_bodies_alone_in_its_batch(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(ensemble, "BATCH_BYTES", 1)  # as small as they can be: 256 bodies
+@pytest.mark.usefixtures("small_batches")
+def test_the_last_of_different_bodies_alone_in_its_batch() -> None:
     draw = np.random.default_rng(8)
     moments, rates = draw.uniform(1.0, 1.5, size=(257, 3)), draw.normal(size=(257, 3))
     given: dict[str, Any] = {"t_span": (0.0, 0.2), "step": 0.1, "method": "NMB"}

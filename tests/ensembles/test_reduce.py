@@ -9,7 +9,6 @@ import pytest
 from xarray import open_dataset
 
 import polhode as ph
-from polhode.api import ensemble
 from polhode.ensembles import accumulators
 from polhode.ensembles.accumulators import Quantiles
 from polhode.kernels.types import Quat, Vec3
@@ -92,8 +91,8 @@ def test_the_same_as_of_all_rows(full: ph.Ensemble, reduced: ph.Reduced) -> None
     assert reduced.stats.steps == COUNT * 20
 
 
-def test_threads_and_batches_change_no_bit(reduced: ph.Reduced, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(ensemble, "BATCH_BYTES", 1)  # as small as they can be
+@pytest.mark.usefixtures("small_batches")
+def test_threads_and_batches_change_no_bit(reduced: ph.Reduced) -> None:
     for threads in (1, 3):
         other = ph.ensemble(BODY, TOP, count=COUNT, reduce=WANTED, threads=threads, **GIVEN)
         for name in reduced:
@@ -158,9 +157,8 @@ def test_a_start_that_is_changed_in_place_serves_again() -> None:
     assert (found[0].tolist(), found[1].tolist(), start.tolist()) == ([3.0], [3.0], [0.0])
 
 
-def test_whole_numbers_in_the_first_batch_only(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(ensemble, "BATCH_BYTES", 1)
-
+@pytest.mark.usefixtures("small_batches")
+def test_whole_numbers_in_the_first_batch_only() -> None:
     def mixed(many: ph.Ensemble) -> Any:
         return np.full(len(many), 1 if many.start.first == 0 else 0.5)
 
@@ -260,9 +258,8 @@ def test_quantiles_that_do_not_fit_are_refused(monkeypatch: pytest.MonkeyPatch) 
 # --- interruption, tables, bad input
 
 
-def test_interruption_keeps_whole_batches(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(ensemble, "BATCH_BYTES", 1)
-
+@pytest.mark.usefixtures("small_batches")
+def test_interruption_keeps_whole_batches() -> None:
     def stop(done: int, total: int) -> None:
         if done > 0.6 * total:
             raise KeyboardInterrupt
@@ -278,8 +275,8 @@ def test_interruption_keeps_whole_batches(monkeypatch: pytest.MonkeyPatch) -> No
         assert np.array_equal(found[name], part[name])
 
 
-def test_an_exception_in_progress_loses_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(ensemble, "BATCH_BYTES", 1)
+@pytest.mark.usefixtures("small_batches")
+def test_an_exception_in_progress_loses_nothing() -> None:
     seen: list[tuple[int, int]] = []
 
     def progress(done: int, total: int) -> None:
@@ -295,9 +292,9 @@ def test_an_exception_in_progress_loses_nothing(monkeypatch: pytest.MonkeyPatch)
 
 
 @pytest.mark.parametrize("fold", [True, False])
-def test_a_reduction_that_raises_loses_no_batch_before(fold: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.usefixtures("small_batches")
+def test_a_reduction_that_raises_loses_no_batch_before(fold: bool) -> None:
     """Nor is half of its own batch counted in."""
-    monkeypatch.setattr(ensemble, "BATCH_BYTES", 1)
     calls: list[int] = []
 
     def late(*values: Any, **_: Any) -> Any:
@@ -317,9 +314,8 @@ def test_a_reduction_that_raises_loses_no_batch_before(fold: bool, monkeypatch: 
     assert np.array_equal(found["mean"], part["mean"])
 
 
-def test_a_fold_that_ends_in_something_else_loses_no_batch_before(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(ensemble, "BATCH_BYTES", 1)
-
+@pytest.mark.usefixtures("small_batches")
+def test_a_fold_that_ends_in_something_else_loses_no_batch_before() -> None:
     def late(total: Any, values: Any) -> Any:
         return total + len(values) if total < 512 else "many"
 

@@ -814,7 +814,7 @@ class Stepper:
         return self._ensemble() if self._is_many else self._solution(Status.OK, "")
 
     def _recorded(self) -> tuple[Floats, Floats]:
-        """Returns times, and states (bodies, rows, numbers)."""
+        """Times, and states (bodies, rows, numbers)."""
         if not self._rows:
             return np.array([self.t]), self._states[:, None, : self._width].copy()
         if len(self._rows) > 1:  # joined once, so that the next call need not

@@ -175,7 +175,7 @@ def motions_in(
 
 
 def exact_of(solution: Solution) -> FreeMotion:
-    """Returns the exact motion from the start of a solution; raises an error if there is none in closed form."""
+    """The exact motion from the start of a solution; raises an error if there is none in closed form."""
     problem = solution.problem
     if problem.torque.depends is not Depends.NOTHING or solution.torque_changed:
         raise ValueError(f"there is no exact motion under the torque {problem.torque.name}: leave --exact out")

@@ -62,7 +62,7 @@ def check_writable(*files: Path | None, force: bool, option: str = "--out") -> N
 
 
 def unwritable(file: Path, force: bool, option: str = "--out") -> str | None:
-    """Returns why this file cannot be written, or None if it can; makes its directory.
+    """Why this file cannot be written, or None if it can; makes its directory.
 
     `option` is the option of the command that chooses another place, or empty if there is none.
     """

@@ -163,7 +163,7 @@ class Store:
             return []
 
     def receipt(self, part: int, plan: str) -> dict[str, Any]:
-        """Returns what a part says about itself; raises PlanError unless it is whole, and was made by this plan."""
+        """What a part says about itself; raises PlanError unless it is whole, and was made by this plan."""
         raw, what = self.read(_key("parts", part, "json")), f"the receipt of part {part} in {self.path}"
         if raw is None:
             raise PlanError(f"{what} is missing: run the plan again")
@@ -190,7 +190,7 @@ class Store:
             self.write(_key("parts", part, "json"), json.dumps({**about, "digest": json_digest(about)}).encode())
 
     def states(self, part: int, receipt: Mapping[str, Any]) -> dict[str, Any]:
-        """Returns what a part adds to reductions over bodies; raises PlanError unless it is what the receipt says."""
+        """What a part adds to reductions over bodies; raises PlanError unless it is what the receipt says."""
         raw, what = self.read(_key("partial", part, "npz")), f"the partial results of part {part} of {self.path}"
         if raw is None:
             raise PlanError(f"{what} are missing: {REMEDY}")
@@ -208,7 +208,7 @@ class Store:
         return states
 
     def rows(self, name: str, part: int, bodies: range, receipt: Mapping[str, Any]) -> Any:
-        """Returns the rows of a part, of one array; raises PlanError unless they are what the receipt says."""
+        """The rows of a part, of one array; raises PlanError unless they are what the receipt says."""
         array = self.array(name, "r")
         try:
             found = np.asarray(array[bodies.start : bodies.stop])

@@ -317,7 +317,7 @@ def _admitted(task: Task, starts: Starts | None) -> PartEngine:
 
 
 def admitted(asked: EnsembleRequest, manifest: Manifest, where: str, threads: int) -> PartEngine:
-    """Returns an engine that has run the first bodies, with the bits of the manifest; raises WorkerRefused if not."""
+    """An engine that has run the first bodies, with the bits of the manifest; raises WorkerRefused if not."""
     try:
         manifest.check_versions(where, f"the worker {worker_name()}")
     except PlanError as problem:

@@ -272,7 +272,7 @@ class _Findings:
         self.note(place, found)
 
     def ensemble(self, *, interrupted: bool = False) -> Ensemble:
-        """Returns the ensemble with its events; motions end at terminal ones."""
+        """The ensemble with its events; motions end at terminal ones."""
         made = self.made
         for place in np.flatnonzero(self.stopped_by >= 0).tolist():
             self._end(place, self.hits[place][-1].row)

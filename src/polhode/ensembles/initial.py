@@ -617,7 +617,7 @@ def _part_and_rows(parameters: Any) -> tuple[str | None, Any]:
 
 
 def _owner(torque: Torque, part: str | None) -> CustomTorque:
-    """Returns the function of the user's whose parameters are given; raises an error if there is none."""
+    """The function of the user's whose parameters are given; raises an error if there is none."""
     if part is not None:
         if part not in torque.parts:
             raise ValueError(f"parameters are given for the part {part!r}, but the parts are {', '.join(torque.parts)}")

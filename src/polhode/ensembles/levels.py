@@ -164,7 +164,7 @@ class Levels:
         return self.task.rows(self.candidate, self.steps(level))
 
     def plan(self, level: int, to_round_off: bool, *, coarser: float = 0) -> Plan:
-        """Returns the plan of a level, or of its companions; iterations may go on to round-off."""
+        """The plan of a level, or of its companions; iterations may go on to round-off."""
         n, task = self.steps(level), self.task
         plan = self.candidate.plan(task.problem, n, 0.0 if to_round_off else task.rtol, coarser=coarser)
         if self.foresight is not None and (longest := self.foresight.longest) is not None:
@@ -298,7 +298,7 @@ class BestRows:
         return [k for k in np.flatnonzero(~self.rows.success).tolist() if k not in self.rows.messages]
 
     def ensemble(self, waiting: Batch, plans: tuple[Plan, ...], place: Any, active: Any, rtol: float) -> Ensemble:
-        """Returns everything known so far; bodies that are still `active` have been interrupted."""
+        """Everything known so far; bodies that are still `active` have been interrupted."""
         left = np.flatnonzero(~self.begun)
         if left.size:
             self.keep(BatchRun(waiting, self.part.some(left), None).ensemble(), left)

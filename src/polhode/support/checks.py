@@ -218,7 +218,7 @@ def quaternion(name: str, attitude: Any, *, again: bool = False) -> Floats:
 
 
 def unit_quaternion(name: str, attitude: Any, *, again: bool = False) -> Sequence[float]:
-    """Returns the same as four floats."""
+    """The same as four floats."""
     if attitude is None:
         return (1.0, 0.0, 0.0, 0.0)
     if (listed := plain(attitude, 4)) is not None:

@@ -60,7 +60,7 @@ class Forces(ABC):
         return None
 
     def numbers(self, system: System) -> list[float]:
-        """Returns what the kernel reads in p; raises an error if the forces do not suit the system."""
+        """What the kernel reads in p; raises an error if the forces do not suit the system."""
         return []
 
     def room(self, system: System) -> int:
@@ -414,7 +414,7 @@ class Pairs(Forces):
         return bool((np.abs(found - found[0]) <= 1e-12 * np.abs(found[0])).all())
 
     def _at_cutoff(self, a: tuple[float, ...], b: tuple[float, ...]) -> tuple[float, float]:
-        """Returns the potential of two kinds of sites at the cutoff, damped as it may be, and its derivative."""
+        """The potential of two kinds of sites at the cutoff, damped as it may be, and its derivative."""
         assert self.cutoff is not None
         p = np.array([0.0] * 7 + [self.damping] + [0.0] * (kernels.PAIRS_HEAD - 8) + [*a, *b])
         value, slope = self.slope(self.cutoff, p, kernels.PAIRS_HEAD, kernels.PAIRS_HEAD + self.count)
@@ -654,7 +654,7 @@ class CentralBody(Forces):
     kernel, energy_kernel = staticmethod(kernels.central_forces), staticmethod(kernels.central_energy)
 
     def numbers(self, system: System) -> list[float]:
-        """Returns the parameter, the position, and masses and tensors of the bodies."""
+        """The parameter, the position, and masses and tensors of the bodies."""
         out = [self.mu, *self.position]
         for m, b in zip(system.mass.tolist(), system.bodies, strict=True):
             i = b.tensor

@@ -87,7 +87,7 @@ class SystemPlan(NamedTuple):
         return self.t_start + self.first * self.step
 
     def stretches(self, jumps: Iterable[float]) -> list["SystemPlan"]:
-        """Returns the plans between jumps; each has a grid of its own, and rows are counted through all of them."""
+        """The plans between jumps; each has a grid of its own, and rows are counted through all of them."""
         sign, begin = math.copysign(1.0, self.t_end - self.t_start), self.t_begin
         inside = sorted((t for t in jumps if sign * begin < sign * t < sign * self.t_end), key=lambda t: sign * t)
         if not inside:
