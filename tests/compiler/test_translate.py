@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 from polhode.compiler import program
+from polhode.compiler.programs import _assembled
 from polhode.compiler.translate import Unsupported, _known, translated
 from polhode.kernels import ops
 from polhode.kernels.algebra.vec import cross
@@ -167,3 +168,18 @@ def test_a_model_needs_no_numba(tmp_path: Path) -> None:
     subprocess.run(
         [sys.executable, "-c", "\n".join(lines)], check=True, env={**os.environ, "POLHODE_CACHE_DIR": str(tmp_path)}
     )
+
+
+def test_sines_and_cosines_of_an_angle_share_their_work() -> None:
+    """In machine code they are computed once, though large angles branch."""
+
+    def once(x: Any) -> int:
+        x[0] = math.sin(x[1])
+        return 0
+
+    def often(x: Any) -> int:
+        x[0] = math.sin(x[1]) + math.cos(x[1]) * math.sin(x[1]) + math.cos(x[1])
+        return 0
+
+    one, more = (len(_assembled(translated(f, "p", divided=False))[0]) for f in (once, often))
+    assert more < 1.2 * one

@@ -1118,7 +1118,7 @@ class _Translator:
         if given.keys() != set(names) or (wanted.vararg is None and len(args) > len(names)):
             raise Unsupported(f"the arguments of {f.__name__}")
         args = tuple(given[name] for name in names)
-        if hasattr(f, "__apart__"):
+        if hasattr(f, "__apart__") or hasattr(f, "__shared__"):
             return self.separately(f, node, names, args)
         return self.inlined(f, node, names, args)
 
@@ -1180,7 +1180,9 @@ class _Translator:
                 self.lines += ["raised:", f"ret {result} zeroinitializer"]
             name = f"@f{len(self.separate)}"
             head = ", ".join(f"{kind} %a{i}" for i, kind in enumerate(kinds))
-            self.functions.append(self.function_text(f"define internal {result} {name}({head}) nounwind"))
+            # LLVM calls it once for the same arguments before it puts it in its callers' place
+            kind = " readnone willreturn alwaysinline" if hasattr(f, "__shared__") else ""
+            self.functions.append(self.function_text(f"define internal {result} {name}({head}) nounwind{kind}"))
             self.separate[f, shapes] = (f"{result} {name}", shape, raises)
             self.lines, self.rooms, self.dead, self.jumps, self.handler = around
         head, shape, raises = self.separate[f, shapes]

@@ -29,6 +29,8 @@ primitive = marker("__primitive__")
 """Marks a function that has a compiled form of its own; the compiler puts that in its place."""
 apart = marker("__apart__")
 """Marks a function that is compiled once and called, where others become part of their callers: a large one."""
+shared = marker("__shared__")
+"""Marks a function without side effects that becomes part of its callers, once for the same arguments."""
 of_arrays = marker("__of_arrays__")
 """Marks a function that works on arrays that a user's function returns: Numba compiles it with that."""
 smooth_between_breakpoints = marker("__smooth_between_breakpoints__")

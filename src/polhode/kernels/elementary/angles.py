@@ -9,7 +9,17 @@ import math
 
 from polhode.kernels.algebra.dd import quick_two_sum, two_sum
 from polhode.kernels.elementary._parts import LEAST_NORMAL, ROUND
-from polhode.kernels.ops import all_of, apart, fma, fraction_exponent, nearest_whole, power_of_two, two_product, where
+from polhode.kernels.ops import (
+    all_of,
+    apart,
+    fma,
+    fraction_exponent,
+    nearest_whole,
+    power_of_two,
+    shared,
+    two_product,
+    where,
+)
 
 TWO_OVER_PI = 0.6366197723675814
 HALF_PI, HALF_PI_2, HALF_PI_3 = 1.5707963267948966, 6.123233995736766e-17, -1.4973849048591698e-33
@@ -113,7 +123,7 @@ def cosine_polynomial(z: float) -> float:
     return fma(z2 * z2, fma(C5, z, C4), fma(fma(C3, z, C2), z2, fma(C1, z, C0)))
 
 
-@apart
+@shared
 def sine_cosine(x: float) -> tuple[float, float]:
     """Returns sin x and cos x."""
     k, r, low = remainder(x)
