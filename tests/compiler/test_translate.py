@@ -181,5 +181,6 @@ def test_sines_and_cosines_of_an_angle_share_their_work() -> None:
         x[0] = math.sin(x[1]) + math.cos(x[1]) * math.sin(x[1]) + math.cos(x[1])
         return 0
 
-    one, more = (len(_assembled(translated(f, "p", divided=False))[0]) for f in (once, often))
+    functions: list[Any] = [once, often]
+    one, more = (len(_assembled(translated(f, "p", divided=False))[0]) for f in functions)
     assert more < 1.2 * one
