@@ -272,11 +272,14 @@ def test_what_no_body_has(inertia: Any, times: Any, message: str) -> None:
 @pytest.mark.parametrize("of", [tensor, lambda t: np.diag([2.0 + 0.3 * t, 3.0, 3.5])])
 def test_wheels_on_a_body_that_changes(of: Any) -> None:
     """Against the momenta of body and wheels by SciPy: spin inertias stay, the rest changes."""
-    axes, inertia, t = np.array([[0.6, 0.0, 0.8], [0.0, 1.0, 0.0]]), 0.05, np.linspace(0.0, 4.0, 5)
-    wheels = ph.ReactionWheels(axes, inertia, speeds=[60.0, -40.0], viscous=0.01)
+    along, inertia, t = ((0.6, 0.0, 0.8), (0.0, 1.0, 0.0)), 0.05, np.linspace(0.0, 4.0, 5)
+    wheels = ph.ReactionWheels(along, inertia, speeds=(60.0, -40.0), viscous=0.01)
+    axes = np.array(along)
     carrier = wheels.carrier(ph.Body(of, times=SPAN, name="boom"))
     assert carrier.name == "boom"
-    rest = lambda s: of(s) - inertia * axes.T @ axes  # noqa: E731
+
+    def rest(s: float) -> Floats:
+        return np.asarray(of(s) - inertia * axes.T @ axes)
 
     def slope(s: float, y: Floats) -> Floats:
         w = np.linalg.solve(rest(s), y[:3])
@@ -292,9 +295,9 @@ def test_wheels_on_a_body_that_changes(of: Any) -> None:
     ring = ph.Damper(spin_axis=(1, 0, 0), inertia=0.1, viscous=0.05)
     assert ring.carrier(BOOM).at(60.0).moments.tolist() == pytest.approx([2.9, 4.0, 2.8], rel=1e-14)
     with pytest.raises(ValueError, match=r"spin inertia 3 kg m\^2 of number 1 is not below the moment 2.8"):
-        ph.ReactionWheels([[0, 0, 1]], 3.0).carrier(BOOM)
+        ph.ReactionWheels(((0, 0, 1),), 3.0).carrier(BOOM)
     with pytest.raises(ValueError, match="too large for this body"):
-        ph.simulate(BOOM, ph.ReactionWheels([[0, 1, 0]], 9.0), omega=OMEGA, t_span=SPAN, method="G8", step=0.5)
+        ph.simulate(BOOM, ph.ReactionWheels(((0, 1, 0),), 9.0), omega=OMEGA, t_span=SPAN, method="G8", step=0.5)
 
 
 def test_what_takes_constant_bodies_says_so() -> None:

@@ -281,7 +281,7 @@ def test_osculating_motions_along_a_run(plain: None) -> None:
 
 def test_osculating_motions_beside_a_wheel(plain: None) -> None:
     """A wheel that is let go keeps its momentum: the body goes on as a gyrostat."""
-    wheel = ph.ReactionWheels([[0, 0, 1]], 0.05, speeds=[100.0], viscous=0.02)
+    wheel = ph.ReactionWheels(((0, 0, 1),), 0.05, speeds=100.0, viscous=0.02)
     carrier, t = wheel.carrier(ph.Body([9.0, 8.0, 5.0])), [0.0, 10.0]
     run = ph.simulate(carrier, wheel, omega=[0.1, 0.2, 0.3], t_span=(0, 10), t_eval=t, method="RK4", step=0.01)
     np.testing.assert_allclose(run.osculating.angular_momentum, run.total_momentum, rtol=1e-13)
@@ -289,7 +289,7 @@ def test_osculating_motions_beside_a_wheel(plain: None) -> None:
     alone = FreeMotion(gyrostat, run.omega[1], run.quaternion[1])
     np.testing.assert_allclose(run.osculating.at(7.0).omega[1], alone.at(7.0).omega, rtol=1e-13)
     assert np.abs(run.osculating.at(7.0).omega[1] - FreeMotion(carrier, run.omega[1]).at(7.0).omega).max() > 0.01
-    three = ph.ReactionWheels(np.eye(3), 0.01, speeds=[100.0, 20.0, 30.0])
+    three = ph.ReactionWheels(((1, 0, 0), (0, 1, 0), (0, 0, 1)), 0.01, speeds=(100.0, 20.0, 30.0))
     run = ph.simulate(carrier, three, omega=[0.1, 0.2, 0.3], t_span=(0, 1), method="RK4", step=0.1)
     with pytest.raises(ValueError, match="does not lie on a principal axis"):
         _ = run.osculating
