@@ -677,7 +677,7 @@ def test_collocation_goes_one_body_at_a_time() -> None:
 def test_plans_take_the_arguments_of_ensembles() -> None:
     """They stand once; their names are shown, and checked before anything is done."""
     of_ensemble, of_plan = (set(inspect.signature(f).parameters) for f in (ph.ensemble, ph.plan_ensemble))
-    assert of_ensemble - of_plan == {"threads", "progress", "on_compile"}
+    assert of_ensemble - of_plan == {"threads", "derivatives", "progress", "on_compile"}
     assert of_plan - of_ensemble == {"store", "part_bodies", "executor", "storage_options"}
     assert {"body", "torque", "omega", "t_span", "rtol", "reduce"} < of_ensemble
     given: dict[str, Any] = {"omegas": RATES, "omega": RATES, "t_span": (0, 1), "rtol": 1e-6}
