@@ -166,7 +166,7 @@ def _distributions() -> str:
         ]
         summary = inspect.cleandoc(kind.__doc__ or "").splitlines()[0]
         rows.append(f"| `{name}` | {', '.join(keys)} | {summary} |")
-    text = "Without `mean`, or `around`, a distribution is centred on the nominal value of the other tables."
+    text = "Without `mean`, `around` or `body`, a distribution is centred on the nominal value of the other tables."
     return "\n".join([text, "", "| kind | keys | |", "|---|---|---|", *rows])
 
 

@@ -77,6 +77,22 @@ def test_what_is_drawn_is_around_the_nominal_body(write: Callable[[str], Path]) 
     assert np.allclose(many.omega, wanted.omega, atol=1e-15)
 
 
+def test_whole_tensors_are_drawn_about_that_of_the_body(write: Callable[[str], Path]) -> None:
+    tensor = [[1.0, 0.1, 0.0], [0.1, 2.0, 0.0], [0.0, 0.0, 2.5]]
+    text = NOMINAL.replace("moments = [1.0, 2.0, 2.5]", f"tensor = {tensor}")
+    drawn = 'moments = {kind = "Inertia", moments = [0.02, 0.02, 0.05], axes = 0.01}'
+    many = load_scenario(write(text + drawn)).ensemble()
+    near = ph.samples.Inertia(ph.Body(tensor), moments=[0.02, 0.02, 0.05], axes=0.01)
+    alike = ph.ensemble(
+        near, ph.HeavyTop(0.5), omega=[0.1, 0.2, 1.0], attitude=[np.cos(0.15), np.sin(0.15), 0.0, 0.0], count=5, seed=4,
+        t_span=(0, 1), step=0.125, method="MR2", t_eval=[0.0, 0.5, 1.0],
+    )  # fmt: skip
+    assert isinstance(many, ph.Ensemble)
+    assert np.allclose(many.omega, alike.omega, atol=1e-14)
+    with pytest.raises(ScenarioError, match=r"give body\.moments instead of body\.tensor, or kind = 'Inertia'"):
+        load_scenario(write(text + 'moments = {kind = "Normal", sd = 0.1}'))
+
+
 def test_reductions_are_written_as_in_python(write: Callable[[str], Path]) -> None:
     q = ph.quantity
     reduce = {

@@ -360,7 +360,7 @@ class _Ensemble(_Table):
     seed: int = Field(ge=0)
     """The sample of body k depends on the seed and on k, not on the count."""
     moments: _Distribution | None = None
-    """Principal moments, kg m^2."""
+    """Principal moments, kg m^2; with the kind Inertia, whole tensors about that of the body."""
     rotor: _Distribution | None = None
     """Internal angular momentum, kg m^2/s."""
     omega: _Distribution | None = None
@@ -710,10 +710,12 @@ def _many(table: _Ensemble, nominal: Scenario) -> Many:
         "moments": nominal.body.moments, "rotor": nominal.body.rotor, "omega": nominal.omega,
         "attitude": nominal.attitude,
     }  # fmt: skip
-    if table.moments is not None and not nominal.body.aligned:
+    if table.moments is not None and table.moments.kind == "Inertia":
+        centres["moments"] = nominal.body
+    elif table.moments is not None and not nominal.body.aligned:
         raise _Problems(
             "ensemble.moments: these are drawn for principal axes, but the body has a tensor in other axes: "
-            "give body.moments instead of body.tensor"
+            "give body.moments instead of body.tensor, or kind = 'Inertia'"
         )
     part = None
     if table.parameters is not None:
@@ -763,6 +765,8 @@ def _distribution(key: str, table: _Distribution, centre: Any) -> Any:
         raise _Problems(*(f"{key}.{k}: {_unknown(k, names)}" for k in sorted(unknown)))
     if kind is samples.Normal:
         given.setdefault("mean", centre)
+    if kind is samples.Inertia:
+        given.setdefault("body", centre)
     if kind is samples.Attitude and "sd" in given:
         given.setdefault("around", centre)
     if missing := [f.name for f in fields(kind) if f.default is MISSING and f.name not in given]:
