@@ -1,6 +1,7 @@
 """A tolerance for many bodies: reached by each, with an estimate that holds, whatever the company."""
 
 import math
+import warnings
 from typing import Any
 
 import numpy as np
@@ -266,3 +267,18 @@ def test_a_body_that_is_a_thousand_times_as_fast_gets_there() -> None:
     assert many.success.all()
     assert many.error_estimate is not None
     assert many.error_estimate.max() <= 1e-6
+
+
+def test_a_body_that_cannot_get_there_is_not_told_to_take_shorter_steps() -> None:
+    """Who gave a tolerance has given no step."""
+
+    @ph.torque
+    def growing(t: float, q: Any, w: Any, p: Any) -> Any:
+        return (300.0 * w[0], 300.0 * w[1], 300.0 * w[2])
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ph.ToleranceNotReached)
+        many = ph.ensemble(BODY, growing, omega=RATES, t_span=(0.0, 12.0), t_eval=[12.0], rtol=1e-3)
+    assert not many.success.any()
+    assert all("shorter step" not in said for said in many.messages.values())
+    assert "name another method beside rtol" in many.messages[0]

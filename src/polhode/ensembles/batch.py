@@ -828,6 +828,7 @@ class BatchRun:
         alone.segment = alone.steps.segments[0 if alone.steps.pieces is not None else int(self.piece[k])]
         alone.before = int(self.steps[k] - self.count[k, AT.done])
         alone.raised = self.raised.get(k, alone.raised)
+        alone.steps_are_chosen = self.batch.most_steps < math.inf
         return alone
 
 
