@@ -335,12 +335,18 @@ def test_many_bodies_are_like_one_each(damped: Any) -> None:
         ph.drift(BODY, damping(1, 1, 1), omega=rates, attitude=np.eye(4)[:2], t_span=(0, 1e4))
 
 
+def carrying(t: float, q: Any, w: Any, p: Any, z: Any) -> Any:
+    """A torque with a number of its own."""
+    return (0.0, 0.0, 1e-6 * z[0]), (-z[0],)
+
+
 REFUSED: dict[str, tuple[dict[str, Any], str]] = {
     "free": ({"torque": ph.Free()}, "nothing drifts"),
     "at rest": ({"omega": (0, 0, 0)}, "at rest"),
     "sphere": ({"body": ph.Body([1, 1, 1])}, "three equal moments"),
     "gyrostat": ({"body": ph.Body([1, 1.4, 2.1], rotor=(0, 0, 1))}, "without a rotor"),
     "jump": ({"torque": damping(1, 1, 1).during(0.0, 1e3)}, "jumps at t = 1000 s"),
+    "carried by a function": ({"torque": ph.torque(carrying, state=["a"])}, r"carries numbers of its own \(a\)"),
     "carried": ({"torque": ph.Damper(spin_axis=(0, 0, 1), inertia=0.01, viscous=0.1)}, "carries numbers"),
 }
 

@@ -533,6 +533,7 @@ def carrying(t: float, q: Any, w: Any, p: Any, z: Any) -> Any:
     [
         ({"derivatives": "rate"}, r"derivatives can be by omega, attitude, momentum, moments, inertia; of HeavyTop: p, "
          r"weight, point\[0\], .* not by 'rate'"),
+        ({"derivatives": "omega[3]"}, r"of HeavyTop: p, weight, .* not by 'omega\[3\]'"),
         ({"derivatives": ("omega", "omega")}, "must name each thing once"),
         ({"derivatives": 3}, "derivatives names what to differentiate by"),
         ({"derivatives": "inertia"}, "SABA has no derivatives by inertia: take RK4, DOP853, G8 or rtol"),

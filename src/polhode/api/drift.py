@@ -22,7 +22,7 @@ from polhode.run.binding import OnCompile
 from polhode.run.integration import SimulationInterrupted
 from polhode.support import checks
 from polhode.support.interrupts import keeping
-from polhode.torques import Torque, terms_of
+from polhode.torques import Torque, checked, terms_of
 from polhode.torques.no_torque import Free
 
 OVER = ("rotation", "orbit")
@@ -116,8 +116,9 @@ def _drift(
     over: Sequence[str | float], t_eval: Any, beyond: str, on_compile: OnCompile,
 ) -> Drift:  # fmt: skip
     """The drift of one body."""
-    problem = Problem.given(body, torque, omega=omega, attitude=attitude, t_span=t_span, t_eval=t_eval)
-    acting = Free() if torque is None else torque
+    acting = Free() if torque is None else checked(torque)
+    _refuse_memory(acting)
+    problem = Problem.given(body, acting, omega=omega, attitude=attitude, t_span=t_span, t_eval=t_eval)
     _refuse(problem, acting)
     period, over_orbit = _period(acting, over)
     w = problem.omega_start
@@ -141,6 +142,15 @@ def _drift(
     return found
 
 
+def _refuse_memory(torque: Torque) -> None:
+    """Raises DriftImpossible for torques that are no function of time and state, whatever they start with."""
+    if torque.sample_kernel is not None:
+        raise DriftImpossible(f"{torque.name} is sampled, and its samples depend on the phase: {IN_FULL}")
+    if torque.state_names:
+        listed = ", ".join(torque.state_names)
+        raise DriftImpossible(f"{torque.name} carries numbers of its own ({listed}), which averages lose: {IN_FULL}")
+
+
 def _refuse(problem: Problem, torque: Torque) -> None:
     """Raises DriftImpossible for what averages cannot do."""
     body = problem.body
@@ -150,11 +160,6 @@ def _refuse(problem: Problem, torque: Torque) -> None:
         raise DriftImpossible("nothing drifts without a torque: FreeMotion(body, omega).at(t) has the state at any t")
     if body.has_rotor:
         raise DriftImpossible(f"averages are over the motion of bodies without a rotor: {IN_FULL}")
-    if torque.sample_kernel is not None:
-        raise DriftImpossible(f"{torque.name} is sampled, and its samples depend on the phase: {IN_FULL}")
-    if torque.state_names:
-        listed = ", ".join(torque.state_names)
-        raise DriftImpossible(f"{torque.name} carries numbers of its own ({listed}), which averages lose: {IN_FULL}")
     if moments[2] - moments[0] <= 1e-9 * moments[2]:
         raise DriftImpossible(f"a body with three equal moments keeps its axis, which is no fast angle: {IN_FULL}")
     if not np.any(problem.omega_start):

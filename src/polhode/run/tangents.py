@@ -139,7 +139,8 @@ def _directions(problem: Problem, by: tuple[str, ...]) -> _Directions:
     body, torque = problem.body.at(problem.t_start), problem.torque
     count = len(list(torque.parameters(body)))
     carried, unit_state = torque.state_names, np.eye(problem.state_start.size)
-    others = {name.partition("[")[0] for name in by} - {*STARTS, *BODIES, *carried}
+    parts = (f"{name}[{place}" for name in STARTS for place in PLACES)
+    others = {*by} - {*STARTS, *parts, *BODIES, *carried}
     known = numbers_of(torque, body) if others else {}
     labels, columns = [], []
     nothing, nothing_carried = np.zeros(3), np.zeros(problem.state_start.size)
