@@ -466,10 +466,13 @@ class ChangingBody(Body):
         """The inertia tensors at these times, in kg m^2: (3, 3), or (times, 3, 3). At a jump it is the one after it."""
         times = np.asarray(t, dtype=np.float64)
         piece = np.clip(np.searchsorted(self.knots, times, side="right") - 1, 0, len(self.coefficients) - 1)
-        s = (times - self.knots[piece])[..., None]
+        return self._in_pieces(piece, times - self.knots[piece])
+
+    def _in_pieces(self, piece: Any, since: Floats) -> Floats:
+        """The tensors at times since the pieces of these numbers began."""
         x = self.coefficients[piece, 0]
         for k in range(1, self.coefficients.shape[1]):
-            x = x * s + self.coefficients[piece, k]
+            x = x * since[..., None] + self.coefficients[piece, k]
         return _full(x)
 
     def at(self, t: float) -> Body:
@@ -540,14 +543,9 @@ class ChangingBody(Body):
     def _checked(self, *, allow: bool) -> bool:
         """Raises a ValueError if no body has the tensor at some time; returns whether one is merely unphysical."""
         count = 2 if self.coefficients.shape[1] <= 2 else LOOKS
-        share = np.linspace(0.0, 1.0, count)
-        t = (self.knots[:-1, None] + np.diff(self.knots)[:, None] * share).reshape(-1)
-        s = (np.diff(self.knots)[:, None] * share)[..., None]
-        x = self.coefficients[:, None, 0]
-        for k in range(1, self.coefficients.shape[1]):
-            x = x * s + self.coefficients[:, None, k]
-        x = x.reshape(-1, 6)
-        moments = np.linalg.eigvalsh(_full(x))
+        since = np.diff(self.knots)[:, None] * np.linspace(0.0, 1.0, count)
+        t = (self.knots[:-1, None] + since).reshape(-1)
+        moments = np.linalg.eigvalsh(self._in_pieces(np.arange(len(since))[:, None], since)).reshape(-1, 3)
         if not (positive := moments[:, 0] > 0.0).all():
             k = int(np.argmin(positive))
             raise ValueError(f"at t = {t[k]:g} s a moment of inertia is {moments[k, 0]:g}, and it must be positive")
@@ -601,9 +599,9 @@ Made = tuple[Floats, Floats, tuple[float, ...]]
 """Knots, coefficients, and the knots at which steps of a run must end."""
 
 
-def _six(values: Any, count: int) -> Floats:
-    """The six elements in each row of moments or tensors, checked."""
-    shape = checks.shape_of("inertia", values)
+def _six(values: Any, t: Floats) -> Floats:
+    """The six elements of the moments or the tensor at each time, checked."""
+    shape, count = checks.shape_of("inertia", values), t.size
     if shape not in ((count, 3), (count, 3, 3)):
         raise ValueError(
             f"inertia must have the shape ({count}, 3) or ({count}, 3, 3), moments or a tensor for each of {count} "
@@ -615,7 +613,7 @@ def _six(values: Any, count: int) -> Floats:
     asymmetry = np.abs(x - x.transpose(0, 2, 1)).max(axis=(1, 2))
     if (bad := asymmetry > 1e-12 * np.abs(x).max(axis=(1, 2))).any():
         k = int(np.argmax(bad))
-        raise ValueError(f"an inertia tensor is symmetric, but inertia[{k}] is not: pass (I + I.T) / 2")
+        raise ValueError(f"an inertia tensor is symmetric, but that at t = {t[k]:g} s is not: pass (I + I.T) / 2")
     return np.stack([x[:, 0, 0], x[:, 1, 1], x[:, 2, 2], x[:, 1, 2], x[:, 0, 2], x[:, 0, 1]], axis=1)
 
 
@@ -639,7 +637,7 @@ def _times(times: Any) -> Floats:
 def _of_rows(inertia: Any, times: Any, kind: str) -> Made:
     """A table, whose rows are joined by straight lines or by cubic splines; a time that is there twice is a jump."""
     t = _times(times)
-    x = _six(inertia, t.size)
+    x = _six(inertia, t)
     ends = [0, *(np.flatnonzero(np.diff(t) == 0.0) + 1).tolist(), t.size]
     parts = []
     for a, b in pairwise(ends):
@@ -676,7 +674,7 @@ def _of_function(function: Callable[[float], Any], times: Any) -> Made:
             if (shape := checks.shape_of(name, given)) not in ((3,), (3, 3)):
                 raise ValueError(f"{name} must be three moments or a 3x3 tensor, not of shape {shape}")
             rows.append(checks.array(name, given, shape))
-        return _six(np.array(rows), times.size)
+        return _six(np.array(rows), times)
 
     knots, parts = [float(t[0])], list[Floats]()
     todo = list(pairwise(t.tolist()))[::-1]
