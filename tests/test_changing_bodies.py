@@ -260,7 +260,11 @@ def test_scenarios_have_tables_of_moments(tmp_path: Path) -> None:
         ([[1, 2, 2.8]] * 3, [0, 2, 1], r"times\[1\] = 2.0 is followed by 1.0"),
         ([[1, 2, 2.8]] * 3, [0, 0, 1], "cannot jump at the first"),
         ([1, 2, 2.8], [0, 1], r"shape \(2, 3\) or \(2, 3, 3\)"),
-        ([[[1, 0, 0], [0, 2, 0], [0, 0, 2]], [[1, 0.1, 0], [0, 2, 0], [0, 0, 2]]], [0, 4], "that at t = 4 s is not: pass"),
+        (
+            [[[1, 0, 0], [0, 2, 0], [0, 0, 2]], [[1, 0.1, 0], [0, 2, 0], [0, 0, 2]]],
+            [0, 4],
+            "that at t = 4 s is not: pass",
+        ),
     ],
 )
 def test_what_no_body_has(inertia: Any, times: Any, message: str) -> None:
