@@ -38,6 +38,7 @@ except ModuleNotFoundError as problem:
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
+    from polhode.body import Body
     from polhode.solution import Solution
     from polhode.systems.solution import SystemSolution
 
@@ -531,9 +532,13 @@ def titled(solution: Solution) -> str:
     """The title of a picture: what the user named, or body and torque."""
     if title := solution.metadata.get("title"):
         return textwrap.fill(str(title), 85)
-    body = solution.body
+    acting = "no torque" if not solution.torque.depends else solution.torque.name
+    return textwrap.fill(f"{body_in_words(solution.body)}, {acting}", 85)
+
+
+def body_in_words(body: Body) -> str:
+    """The body with its moments in the order in which the user gave them."""
     own = np.abs(body.axes).argmax(axis=1)  # the principal axis that is nearest to each of the user's
     order = own if len(set(own.tolist())) == 3 else np.arange(3)
-    moments = ", ".join(f"{x:.4g}" for x in body.moments[order])
-    acting = "no torque" if not solution.torque.depends else solution.torque.name
-    return textwrap.fill(f"{body.name or 'Body'} with moments {moments} kg m², {acting}", 85)
+    rotor = f" and rotor {', '.join(f'{x:.4g}' for x in body.rotor)} kg m²/s" if body.has_rotor else ""
+    return f"{body.name or 'Body'} with moments {', '.join(f'{x:.4g}' for x in body.moments[order])} kg m²{rotor}"

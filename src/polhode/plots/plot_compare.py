@@ -11,7 +11,7 @@ import numpy as np
 from matplotlib.ticker import LogLocator, NullFormatter
 
 from polhode.kernels.types import Depends
-from polhode.plots.plot import BLACK, BLUE, GREEN, PURPLE, VERMILION, blank
+from polhode.plots.plot import BLACK, BLUE, GREEN, PURPLE, VERMILION, blank, body_in_words
 from polhode.support.thinning import FLOOR, thinned
 
 if TYPE_CHECKING:
@@ -118,8 +118,6 @@ def _finish(panel: Axes, x: str, y: str) -> None:
 
 
 def _title(comparison: Comparison) -> str:
-    moments = ", ".join(f"{x:.4g}" for x in comparison.body.moments)
     t0, t1 = comparison.t_span
-    body = f"{comparison.body.name or 'body'} ({moments}) kg m²"
-    words = f"{body}, {comparison.torque.name}, from {t0:g} to {t1:g} s"
+    words = f"{body_in_words(comparison.body)}, {comparison.torque.name}, from {t0:g} to {t1:g} s"
     return textwrap.fill(": ".join(filter(None, [comparison.title, words])), 85)

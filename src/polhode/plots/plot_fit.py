@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from polhode.plots.plot import CARRIED, blank, finish_panel, label_time
+from polhode.plots.plot import CARRIED, blank, body_in_words, finish_panel, label_time
 from polhode.support.arrays import Floats, with_continuous_signs
 from polhode.support.thinning import thinned
 
@@ -78,6 +78,5 @@ def _panel(panel: Axes, t: Floats, measured: Floats, times: Floats, fitted: Floa
 
 
 def _title(fit: Fit) -> str:
-    moments = ", ".join(f"{x:.5g}" for x in fit.body.moments)
-    acting = "free" if fit.torque is None or not fit.torque.depends else fit.torque.name
-    return f"{fit.body.name or 'body'} ({moments}) kg m², {acting}: reduced chi-square {fit.reduced_chi2:.3g}"
+    acting = "no torque" if fit.torque is None or not fit.torque.depends else fit.torque.name
+    return f"{body_in_words(fit.body)}, {acting}: reduced chi-square {fit.reduced_chi2:.3g}"

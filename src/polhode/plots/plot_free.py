@@ -16,7 +16,7 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 from mpl_toolkits.mplot3d import Axes3D  # type: ignore[import-untyped]
 
-from polhode.plots.plot import BLACK, BLUE, VERMILION, blank
+from polhode.plots.plot import BLACK, BLUE, VERMILION, blank, body_in_words
 from polhode.support.arrays import Floats
 
 if TYPE_CHECKING:
@@ -34,13 +34,9 @@ LIGHT = LightSource(azdeg=90.0 - VIEW[1] - 25.0, altdeg=55.0)
 def draw(motion: FreeMotion) -> Figure:
     """Draws two panels side by side."""
     body = motion._bodies[0]
-    moments = ", ".join(f"{x:.4g}" for x in body.moments)
     named = {"separatrix": "on the separatrix", "steady": "steady rotation"}
-    if body.has_rotor:
-        moments += f"; rotor {', '.join(f'{x:.4g}' for x in body.rotor)} kg m²/s"
     how = named.get(motion.mode, f"{motion.mode} mode, period {motion.period:.6g} s")
-    unit = "" if body.has_rotor else " kg m²"
-    title = f"{body.name or 'body'} ({moments}){unit}, {how}"
+    title = f"{body_in_words(body)}, {how}"
     figure = blank(12, 6.2, textwrap.fill(title, 100))
     grid = figure.add_gridspec(1, 2, width_ratios=(1.08, 1.0))
     solid = figure.add_subplot(grid[0], projection="3d")
