@@ -85,13 +85,13 @@ def jacobian(motion: FreeMotion, t: Any, by: str | Sequence[str], axes: str) -> 
             out[..., 3:, first["t"]] = np.linalg.solve(motion._tensor[:, None], np.cross(m, w)[..., None])[..., 0]
         if in_body:
             if "attitude" in first:
-                out[..., :3, first["attitude"] : first["attitude"] + 3] = _matrix(motion._quaternion)[:, None]
-            out[..., :3, :] = np.swapaxes(_matrix(q), -1, -2) @ out[..., :3, :]
+                out[..., :3, first["attitude"] : first["attitude"] + 3] = matrices(motion._quaternion)[:, None]
+            out[..., :3, :] = np.swapaxes(matrices(q), -1, -2) @ out[..., :3, :]
             out[np.isnan(out)] = np.inf  # a difference, or a multiple by zero, of elements that overflow
     return out.reshape(*motion._shape, *times.shape, 6, -1)
 
 
-def _matrix(q: Floats) -> Floats:
+def matrices(q: Floats) -> Floats:
     """The rotation matrices of quaternions."""
     return np.stack([_rotated(q, np.broadcast_to(e, (*q.shape[:-1], 3))) for e in np.eye(3)], axis=-1)
 

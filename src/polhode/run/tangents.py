@@ -13,7 +13,7 @@ import numpy as np
 
 from polhode.body import Body
 from polhode.free.free_motion import FreeMotion, has_closed_form
-from polhode.free.jacobian_motion import Covariance, covariance_of, root_of
+from polhode.free.jacobian_motion import PAIRS, Covariance, covariance_of, matrices, root_of
 from polhode.kernels.algebra.quat import multiply
 from polhode.kernels.steps.tangent import Columns
 from polhode.kernels.types import Depends
@@ -35,7 +35,6 @@ PLACES = ("0]", "1]", "2]")
 """How the name of one of them ends, as in omega[2]."""
 BODIES = {"moments": 3, "inertia": 6}
 """What is made of the tensor: principal moments, and the elements xx, yy, zz, xy, xz, yz in the user's axes."""
-PAIRS = ((0, 0), (1, 1), (2, 2), (0, 1), (0, 2), (1, 2))
 STEP = 1e-4
 """The relative change by which the numbers of models are differenced: nearly all are linear or quadratic."""
 
@@ -243,7 +242,7 @@ def solve_with_derivatives(
     acting = TangentTorque(torque, columns, values, slopes, splits=splits, iterates=method.collocation)
     q, m = problem.quaternion_start, problem.momentum_start
     if splits:
-        R = _matrices(q[None])[0]
+        R = matrices(q[None])[0]
         z = np.concatenate([to.zeta, np.cross(to.zeta, (R @ m)[:, None], axis=0) + R @ to.dm])
     else:
         zeta = np.concatenate([np.zeros((1, K)), to.zeta])
@@ -259,7 +258,7 @@ def solve_with_derivatives(
         zeta = rows[:, :3]
         L = to_space(run.quaternion, run.momentum)
         dl = rows[:, 3:] - np.cross(zeta, L[:, :, None], axis=1)
-        dm = np.swapaxes(_matrices(run.quaternion), 1, 2) @ dl
+        dm = np.swapaxes(matrices(run.quaternion), 1, 2) @ dl
     else:
         back = _principal(run.quaternion, body)[..., None] * np.array([1.0, -1.0, -1.0, -1.0])[:, None]
         zeta = 2.0 * np.stack(_products(rows[:, :4], back)[1:], axis=1)
@@ -483,7 +482,3 @@ def _products(a: Any, b: Any) -> tuple[Any, ...]:
 def _principal(q: Floats, body: Body) -> Floats:
     """Quaternions of the principal axes."""
     return np.stack(_products(q[..., None], body.axes_quaternion[:, None]), axis=-2)[..., 0]
-
-
-def _matrices(q: Floats) -> Floats:
-    return np.stack([to_space(q, np.broadcast_to(e, (len(q), 3))) for e in np.eye(3)], axis=-1)
