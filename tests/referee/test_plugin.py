@@ -36,6 +36,26 @@ def test_the_true_motion_agrees_and_another_does_not(case: Case, capsys: pytest.
     assert f"s of {case.duration:.6g} s" in capsys.readouterr().out
 
 
+@pytest.mark.parametrize(
+    "name", ["wheels-slew-oblique", "wheels-slew-loaded", "gyrostat-dual-spin", "damped-ring-oblique", "changing-saw"]
+)
+def test_motions_with_numbers_or_bodies_that_change(name: str, capsys: pytest.CaptureFixture[str]) -> None:
+    """A slew from rest, whose convention only the wheels tell; a rotor far faster than the body."""
+    case = cases.case(name)
+    run = ph.simulate(
+        case.body, case.torque, omega=case.omega, attitude=case.attitude, t_span=(0, case.duration),
+        t_eval=case.times(), rtol=1e-10,
+    )  # fmt: skip
+    log = {"t": run.t, "quaternion": run.quaternion, "omega": run.omega}
+    assert agrees(log, case), capsys.readouterr().out
+    assert not agrees(log | {"omega": np.concatenate([log["omega"][:100], 1.02 * log["omega"][100:]])}, case)
+    if case.body.changes:
+        with pytest.raises(ValueError, match="the log must have attitudes and rates"):
+            agrees({"t": run.t, "quaternion": run.quaternion}, case)
+        assert not agrees({k: v[1::3] for k, v in log.items()}, case)
+        assert "no rows at the times of the case" in capsys.readouterr().out
+
+
 def test_another_start_is_another_case(capsys: pytest.CaptureFixture[str]) -> None:
     case = cases.case("free-generic-1")
     state = ph.FreeMotion(case.body, 1.1 * case.omega, case.attitude).at(case.times())

@@ -196,7 +196,10 @@ class _Function:
         self.say(f"return {text};")
 
     def If(self, node: ast.If) -> None:
-        with self.braces(f"if ({self.value(node.test)[0]})"):
+        test = self.value(node.test)[0]
+        if isinstance(node.test, ast.Compare):
+            test = test[1:-1]  # Clang warns of parentheses about a whole comparison
+        with self.braces(f"if ({test})"):
             self.block(node.body)
         if node.orelse:
             with self.braces("else"):

@@ -244,13 +244,16 @@ def _weights(x: Floats) -> Floats:
 # --- the motion ahead ----------------------------------------------------------------------------------------------
 
 
-def torque_rows(torque: Torque, body: Body, t: Floats, q: Floats, w: Floats, carried: Any) -> Floats:
-    """The torque in each row in body axes; zeros without one."""
+def torque_rows(torque: Torque, body: Body, t: Floats, q: Floats, w: Floats, carried: Floats) -> tuple[Floats, Floats]:
+    """The torque in each row in body axes, zeros without one, and the derivatives of the numbers that it carries."""
     if torque.depends is Depends.NOTHING and not torque.state_names:
-        return np.zeros_like(w)
+        return np.zeros_like(w), carried
     p = read_only(np.array(torque.parameters(body), dtype=np.float64))
-    rows = zip(t.tolist(), q.tolist(), w.tolist(), strict=True)
-    return np.array([torque.called(t, tuple(q), tuple(w), p, carried) for t, q, w in rows], dtype=np.float64)
+    rows = zip(t.tolist(), q.tolist(), w.tolist(), carried.tolist(), strict=True)
+    if not torque.state_names:
+        return np.array([torque.called(t, tuple(q), tuple(w), p) for t, q, w, _ in rows], dtype=np.float64), carried
+    found = [torque.torque_kernel(t, tuple(q), tuple(w), p, tuple(z)) for t, q, w, z in rows]
+    return tuple(np.array(x, dtype=np.float64) for x in zip(*found, strict=True))  # type: ignore[return-value]
 
 
 def ahead(
@@ -259,46 +262,49 @@ def ahead(
 ) -> tuple[Floats, Floats]:  # fmt: skip
     """Attitudes and rates a time dt after each row, by steps of the classical Runge-Kutta method.
 
-    The torque is multiplied by `scale`.
+    The torque is multiplied by `scale`. The numbers that it carries are `carried` in every row.
     """
     m, end = body.momentum(w), t + dt
+    z = np.tile(np.array(carried, dtype=np.float64), (t.size, 1))
     jumps = np.array([-np.inf, *torque.breakpoints, np.inf])
     while True:
         # A piece ends at the next jump, whichever way it goes; times on a jump belong to the piece.
         forward = jumps[np.searchsorted(jumps, t, side="right")]
         back = jumps[np.searchsorted(jumps, t, side="left") - 1]
         stop = np.where(dt >= 0.0, np.minimum(end, forward), np.maximum(end, back))
-        q, m = _across(body, torque, (t, stop), q, m, steps, carried, scale, jumps)
+        q, m, z = _across(body, torque, (t, stop), (q, m, z), steps, scale, jumps)
         if (stop == end).all():
             return q, body.rate(m)
         t = stop
 
 
 def _across(
-    body: Body, torque: Torque, piece: tuple[Floats, Floats], q: Floats, m: Floats, steps: int, carried: Any,
-    scale: float, jumps: Floats,
-) -> tuple[Floats, Floats]:  # fmt: skip
-    """Attitudes and momenta at the ends of pieces inside which the torque does not jump."""
+    body: Body, torque: Torque, piece: tuple[Floats, Floats], start: tuple[Floats, ...], steps: int, scale: float,
+    jumps: Floats,
+) -> tuple[Floats, ...]:  # fmt: skip
+    """Attitudes, momenta and carried numbers at the ends of pieces inside which the torque does not jump."""
     t, stop = piece
     h = ((stop - t) / steps)[:, None]
     inside = (np.nextafter(t, stop), np.nextafter(stop, t)) if jumps.size > 2 else (np.array(-np.inf), np.array(np.inf))
     low, high = np.minimum(*inside), np.maximum(*inside)
 
-    def slope(t: Floats, q: Floats, m: Floats) -> tuple[Floats, Floats]:
+    def slope(t: Floats, q: Floats, m: Floats, z: Floats) -> tuple[Floats, ...]:
         w = body.rate(m)
         dq = 0.5 * product(q, np.concatenate([np.zeros((len(w), 1)), w], axis=1))
-        return dq, np.cross(m, w) + scale * torque_rows(torque, body, np.clip(t, low, high), q, w, carried)
+        n, dz = torque_rows(torque, body, np.clip(t, low, high), q, w, z)
+        return dq, np.cross(m, w) + scale * n, dz
 
+    y = start
     with np.errstate(over="ignore", invalid="ignore"):  # under wrong readings anything may happen
         for _ in range(steps):
-            a1, b1 = slope(t, q, m)
-            a2, b2 = slope(t + h[:, 0] / 2, q + h / 2 * a1, m + h / 2 * b1)
-            a3, b3 = slope(t + h[:, 0] / 2, q + h / 2 * a2, m + h / 2 * b2)
-            a4, b4 = slope(t + h[:, 0], q + h * a3, m + h * b3)
-            q, m = q + h / 6 * (a1 + 2 * a2 + 2 * a3 + a4), m + h / 6 * (b1 + 2 * b2 + 2 * b3 + b4)
-            q = q / lengths(q)[:, None]
+            a = slope(t, *y)
+            b = slope(t + h[:, 0] / 2, *(u + h / 2 * k for u, k in zip(y, a, strict=True)))
+            c = slope(t + h[:, 0] / 2, *(u + h / 2 * k for u, k in zip(y, b, strict=True)))
+            d = slope(t + h[:, 0], *(u + h * k for u, k in zip(y, c, strict=True)))
+            q, *rest = (u + h / 6 * (i + 2 * j + 2 * k + n) for u, i, j, k, n in zip(y, a, b, c, d, strict=True))
+            y = (q / lengths(q)[:, None], *rest)
             t = t + h[:, 0]
-        return q, m
+        return y
 
 
 def _lag(log: Log) -> int:
@@ -329,7 +335,11 @@ def find_convention(
     lag = _lag(log)
     count = PAIRS if torque.depends is Depends.NOTHING else TORQUED_PAIRS
     begin = np.unique(np.linspace(0, log.t.size - 1 - lag, count).astype(int))
-    scores = _scores(log, listed, body, torque, begin, begin + lag, carried)
+    from_row, to_row = begin, begin + lag
+    if torque.state_names:  # the carried numbers are known in the first row
+        to_row = np.unique(np.linspace(1, lag, count).astype(int))
+        from_row = np.zeros_like(to_row)
+    scores = _scores(log, listed, body, torque, from_row, to_row, carried)
     floor = max(1e-7, noise)
     scores = np.maximum(np.where(np.isfinite(scores), scores, np.inf), floor)
     if float(scores.min()) > DOUBTFUL and log.attitude is not None and log.omega is not None and lag > 1:
@@ -385,10 +395,13 @@ def _scores(
         starts.append((q[:n], w[:n], q[n:], w[n:]))
     out = np.full(len(listed), np.inf)
     most = MOST_STEPS if torque.depends is Depends.NOTHING else MOST_TORQUED_STEPS
+    spin = float(np.linalg.norm(body.rotor)) / float(body.moments.min())  # a rotor turns the rate at such a pace
     needed = [
-        min(most, 1 << math.ceil(math.log2(max(4.0, float((lengths(w) * np.abs(dt)).max()) / STEP_ANGLE))))
+        min(most, 1 << math.ceil(math.log2(max(4.0, float(((lengths(w) + spin) * np.abs(dt)).max()) / STEP_ANGLE))))
         for _, w, _, _ in starts
     ]
+    if torque.state_names:  # which change at a pace of their own
+        needed = [most] * len(starts)
     for steps in sorted(set(needed)):
         group = [k for k, s in enumerate(needed) if s == steps]
         q0 = np.concatenate([starts[k][0] for k in group])
