@@ -18,8 +18,8 @@ def answer(
     """The motion with an error below the tolerance, by the method of the goal or by the one that suits best.
 
     The start of the problem may have inherited an error: the estimate tells what becomes of it. A motion `in_steps`,
-    along which events can be looked for, is not taken from its closed form. One call of compiled code may have been
-    `tried` before.
+    along which events can be looked for, is not taken from its closed form. With `tried`, one call of
+    compiled code has declined before.
     """
     found = None
     if goal.method is None and inherited is NOTHING_INHERITED:

@@ -33,10 +33,10 @@ from polhode.support.checks import FEW_NUMBERS
 SHORTER_THAN_MEAN = 0.7
 """The longest step of a companion over the mean step of its run, where steps end at bends of the torque."""
 ALIKE = 5
-"""After so many steps of the run its companion has made a whole number, too: there the two can be compared for
-nothing."""
+"""The number of steps of a run in which its companion makes a whole number of steps: there the two are compared without
+steps aside."""
 MANY_ROWS = 500
-"""Beyond this number of steps rows of output at steps are compared where both have a step."""
+"""A run of more steps, with output at steps, is compared with its companion only where both end a step."""
 STEPS_WITH_ROWS = 1000
 """The number of steps for which DOP853, whose steps are not known beforehand, is compared in listed rows."""
 CHECKS = 100
@@ -138,7 +138,7 @@ _estimate_many = judge.estimator(np.maximum, np.minimum)
 
 
 def least_error(problem: Problem, rate: Any, unequal: Any = 0.0) -> Any:
-    """What no companion sees (`kernels.judge.floor`), for one body or for many."""
+    """The error that runs share with their companions (`kernels.judge.floor`), for one body or for many."""
     return judge.floor(problem.t_start, problem.t_end, rate, unequal)
 
 
@@ -194,7 +194,7 @@ def unlocated(problem: Problem, method: Method, steps: Any) -> Any:
 
 
 def apart_between_bends(plan: Plan, problem: Problem, steps: int) -> Plan:
-    """The plan of a companion whose steps are not those of the run where bends are what ends both.
+    """The plan of a companion whose steps differ from those of the run even where bends end the steps of both.
 
     From one bend to the next a run may make a single step, and so may a companion with longer ones: then both would err
     alike. So its longest step is shorter than the mean step of the run.

@@ -24,11 +24,12 @@ class Policy(NamedTuple):
     """The steps of a level over those of the level below; a companion has those of two levels below."""
     least_factor: float = 1.15
     least_factor_in_doubt: float = 1.5
-    """How many times as many steps the next try has at least; the second where errors are so large, or so near round-
-    off, that a small change says little."""
+    """The least factor from the number of steps of a try to that of the next. `least_factor_in_doubt` holds where
+    errors are so large, or so near round-off, that a small change of them shows little."""
     most_factor: float = 6.0
     most_factor_in_doubt: float = 2.0
-    """How many times as many steps it has at most; the second where errors may be round-off."""
+    """The largest factor from the number of steps of a try to that of the next. `most_factor_in_doubt` holds where
+    errors may be round-off."""
     rise_after_failure: int = 8
     """Levels after a run that failed, a factor of 2.4. Before a soft wall, where first guesses fail, a factor of 1.6
     takes 17 % longer in the mean."""
@@ -41,13 +42,13 @@ class Policy(NamedTuple):
     """Tries after which a body is given up."""
     least_share_of_order: float = 0.25
     small_rise: float = 1.5
-    """After a rise of the steps by less than the second number an order that is lower than this part of the method's is
-    not believed: the phase, or terms that cancel, may have the same effect."""
+    """After a rise of the steps by less than `small_rise`, the order that the errors show is taken to be at least
+    `least_share_of_order` times that of the method: the phase, or terms that cancel, may make it seem lower."""
     target: float = 0.5
     """The part of the tolerance that the next try aims at."""
     tighter: float = 1e-3
-    """What iterations may leave after a try that failed, over what they might before: three more of ten. What they left
-    may be what the motion has made grow."""
+    """The error that iterations may leave after a try has missed the tolerance, over that of the first try: ten
+    iterations become thirteen. The motion may have made this error grow."""
     far: float = 30.0
     """Errors of this many tolerances and more let the next try solve its iterations to round-off: a motion that makes
     the error grow so far does the same to what iterations leave."""
@@ -60,19 +61,20 @@ class Policy(NamedTuple):
     rounded: float = 30.0
     """Estimates below this many times what they could be at least may be made of round-off."""
     telling_near_round_off: float = 1.3
-    """An error as small as round-off may be is judged after this many times as many steps. After 1.25 times, the least
-    rise, chance would hide the power; so rises are 1.56 there at least."""
+    """The factor by which steps must rise before an error below `near_round_off` that has not fallen is taken for
+    round-off. Chance could hide the power in a rise by 1.25, the least one; so rises are 1.56 there at least."""
     far_from_round_off: float = 1e3
-    """An error of more than this many times the least one is judged so only if two rises were in vain."""
+    """An error above this multiple of the least error is taken for round-off only after two rises in vain."""
     telling: float = 4.0
-    """A larger error, for which the motion would have to make round-off grow, is judged after this many times as many
-    steps: up to there a phase, or terms that cancel, may have the same effect."""
+    """The factor by which steps must rise before an error above `near_round_off` that has not fallen ends the search.
+    After a smaller rise the phase, or terms that cancel, may be the cause."""
     follows_its_order: float = 1e-2
-    """An error above this, in radians, is not judged so: it depends on the phase, and may rise before it falls."""
+    """An error above this, in radians, does not end the search by a rise in vain: it depends on the phase, and may rise
+    before it falls."""
     flat: float = 0.5
     long_flat: float = 3.0
-    """An error is taken for round-off if it is still above this part of what it was four tries ago, with this many
-    times fewer steps."""
+    """A search ends if the error is above `flat` times that of three tries before (of seven, if patience is 2), which
+    had fewer steps by a factor of more than `long_flat`."""
     wanted: float = 0.6
     """The part of the tolerance that the estimates of pilots should have, since other bodies may need a little more."""
     longest_descent: float = 0.4
@@ -132,9 +134,9 @@ class Floor(NamedTuple):
     """The least errors of a body."""
 
     least: float
-    """The least that the estimate of its last try could have been."""
+    """The least value that the estimate of its last try could have had: the floor and the rounding of the steps."""
     believed: float
-    """The least error that is believed."""
+    """The floor: the least error that an estimate may state."""
     round_off: float
     """The error that round-off leaves, if the axes of the body are known."""
 

@@ -40,7 +40,7 @@ class TryResults(NamedTuple):
     least: Floats
     """The least that the estimate could have been."""
     floor: Floats
-    """The least error that is believed."""
+    """The least error that an estimate may state."""
     round_off: Floats
     """The error that round-off leaves, if the axes of the body are known."""
     follows: Any

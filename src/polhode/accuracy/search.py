@@ -80,7 +80,7 @@ OUT_OF_REACH = 10.0
 HOPELESS = 0.1
 """Errors above this remain where motions part exponentially: less rounding would not help."""
 MOSTLY = 0.5
-"""An error of which this part is inherited is not searched for shorter steps."""
+"""Shorter steps are not tried where more than this part of the error is inherited from the start."""
 GROWN = 0.05
 """A change of the last digit at the start that grows above the tolerance, and to this part of the error, shows that
 round-off is what is left: the steps add more of it on the way."""
@@ -488,7 +488,7 @@ def first_plan(problem: Problem, goal: Goal, on_compile: OnCompile) -> Plan:
 
 
 def _begun(problem: Problem, goal: Goal, trial: TorqueTrial, on_compile: OnCompile) -> tuple[Character, Candidate]:
-    """What kind of problem it is, and what to begin with."""
+    """The character of a problem, and the candidate with which its search begins."""
     if trial.can_be_made:
         trial.make()
     c = character(problem, trial)
@@ -500,10 +500,9 @@ def _begun(problem: Problem, goal: Goal, trial: TorqueTrial, on_compile: OnCompi
     if goal.method is not None:
         return c, candidate(goal.method, c, goal.rtol)
     chosen = choose(c, goal.rtol, None if problem.times is None else problem.times.size)
-    together = (
-        c.changing or c.evaluation_cost > 0.0 or not chosen.method.collocation
-    )  # else it matters whether they are
-    if not (together or nodes_compile_together(problem, chosen.method, on_compile)):
+    # A settled choice does not depend on whether the nodes of a step are computed together.
+    settled = c.changing or c.evaluation_cost > 0.0 or not chosen.method.collocation
+    if not (settled or nodes_compile_together(problem, chosen.method, on_compile)):
         chosen = candidate(find_method(ANY_TORQUE), c, goal.rtol)
     return c, chosen
 

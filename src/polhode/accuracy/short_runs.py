@@ -257,7 +257,7 @@ def kept(
 
 
 def keep(kept: list[ShortRuns], problem: Problem, torque: Any, rtol: float) -> None:
-    """Keeps the runs of a problem under a user's torque in such a list, if they are short."""
+    """Adds the runs of a problem under a user's torque to the list `kept`, if they are short."""
     if problem.torque is torque:  # it may have been prepared for the span
         times = None if problem.times is None else problem.times.copy()
         runs = ShortRuns(problem.replace(times=times), rtol)
@@ -297,7 +297,7 @@ def _method(tolerance: float, despun: bool) -> Method:
 
 
 def is_short(problem: Problem, rtol: float) -> bool:
-    """Whether motions may be found here, whatever their start, as far as is seen at a glance."""
+    """Whether one call may answer from any start, as far as tolerance, body, torque and output times show."""
     torque, times = problem.torque, problem.times
     if rtol < LEAST_UNCOMPENSATED_RTOL or problem.body.has_rotor or problem.body.changes:
         return False

@@ -460,7 +460,7 @@ def torque_slopes(torque: Callable[..., Any], count: int, by: Sequence[int], *, 
 
 
 MOST_SWITCHES = 6
-"""The spans of time that are told apart in one torque."""
+"""The largest number of spans of time that may switch one torque on or off."""
 
 
 def _both_ways(graph: Graph, run: Callable[[], list[SymbolicOperation]]) -> list[SymbolicOperation]:

@@ -173,7 +173,7 @@ class ReadNames:
     def __init__(self) -> None:
         self.name = ""
         self.functions: list[tuple[types.FunctionType, types.CodeType, Any]] = []
-        """Each with its code and its defaults."""
+        """The users' functions that were met, each with its code and its defaults."""
         self.names: list[tuple[dict[str, Any], str, Any]] = []
         """Namespaces, names in them, and their values."""
         self.cells: list[tuple[types.CellType, Any]] = []

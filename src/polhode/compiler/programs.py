@@ -454,7 +454,7 @@ def floats_in_register() -> int:
 Keep = Literal["on disk", "in memory", "nowhere"]
 """How long the outcome of a compilation holds."""
 PASSING = (MemoryError, OSError, RecursionError)
-"""These say nothing of the program: the next attempt may succeed."""
+"""Exceptions that say nothing of the program: the next attempt to compile it may succeed."""
 
 
 @with_room

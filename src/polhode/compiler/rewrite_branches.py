@@ -29,7 +29,8 @@ from polhode.kernels.types import UserTorque
 from polhode.support.interrupts import is_from_handler
 
 MOST_DECISIONS = 64
-"""Each takes four numbers in every step: a torque with more is a table, and better run as it is."""
+"""The most decisions of a torque that is rewritten: each takes four numbers in every step. A torque with more is a
+table, and runs better as it is."""
 BOARD, CELL = "board__", "cell__"
 """The names of the arguments that a rewritten function has in front of its own."""
 TORQUE_ARGUMENTS = 4

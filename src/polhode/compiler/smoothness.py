@@ -22,7 +22,7 @@ BENT = frozenset({
 """Functions that are not smooth everywhere: they jump or have a kink."""
 
 BENT_METHODS = frozenset({"argmax", "argmin", "argsort", "clip", "max", "min", "round", "searchsorted", "sort"})
-"""Methods of arrays that are not."""
+"""Methods of arrays that are not smooth everywhere."""
 
 
 @lru_cache(maxsize=256)

@@ -61,8 +61,8 @@ BATCH_SIGNATURE = SIGNATURE + "iiii"
 LANES = 8
 """Bodies that share the vector registers: two registers of four floats, or one of eight."""
 MORE_LANES = 16
-"""The same where a step is a short chain of rotations, which wait for each other, and where registers hold eight floats
-(docs/decisions/0004)."""
+"""Bodies that share the vector registers where a step is a short chain of rotations, each of which waits for the one
+before, and where registers hold eight floats (docs/decisions/0004)."""
 REGISTERS = 2
 """Registers for each number of a step: while one waits for a result, the other has work."""
 MANY = 64
@@ -96,7 +96,7 @@ class Survey:
 
     @classmethod
     def of(cls, starts: Starts) -> Survey:
-        """Looks at all bodies, which also checks whatever is drawn."""
+        """Surveys all bodies, which also checks the samples that are drawn."""
         return cls.joined(map(Sight.of, starts.parts()), starts.count)
 
     @classmethod
@@ -110,7 +110,7 @@ class Survey:
 
 
 class Sight(NamedTuple):
-    """What a look at some bodies shows."""
+    """What one pass over some bodies shows: the fastest of them, and how far they differ."""
 
     speed: Floats
     numbers: Any
@@ -124,7 +124,7 @@ class Sight(NamedTuple):
 
     @classmethod
     def of(cls, part: Start) -> Sight:
-        """Looks at some bodies."""
+        """Surveys some bodies."""
         check_sizes(part.bodies.moments, part.momentum, np.atleast_2d(part.rates), part.first)
         moments, momentum = columns(part.bodies.moments), columns(part.momentum)
         with np.errstate(over="ignore", invalid="ignore"):  # the driver will say what is wrong
@@ -139,7 +139,7 @@ class Sight(NamedTuple):
         return cls(*_fastest_first(speed, numbers), tilted, gyrostats, kinds, (effort[0], effort[1]))
 
     def joined(self, other: Sight) -> Sight:
-        """What both show together."""
+        """What the bodies of both show together."""
         together = np.concatenate([self.numbers, other.numbers])
         order = np.argsort(together, kind="stable")
         speed, numbers = np.concatenate([self.speed, other.speed])[order], together[order]
@@ -353,7 +353,7 @@ def lanes_of(method: Method, bodies: int, *, triaxial: bool) -> int:
     return MORE_LANES if (wide or method.is_short_chain) and bodies >= MANY else LANES
 
 
-# The same functions for the same, so that a short run need not be taken apart again.
+# Cached: equal arguments give the same function object, so that a short run need not walk through its code again.
 
 _loop_over_bodies = lru_cache(maxsize=128)(loop_over_bodies)
 

@@ -41,7 +41,7 @@ USUAL_RATE = 0.75
 
 
 class BatchRunner(Protocol):
-    """What runs bodies of an ensemble to the end, some at a time."""
+    """Runs bodies of an ensemble to the end, some at a time."""
 
     rows: int
     steps: int
@@ -58,7 +58,7 @@ class BatchRunner(Protocol):
 
 
 class LevelledRunner(BatchRunner, Protocol):
-    """The same, if it can say which bodies were run alike."""
+    """Runs bodies as a `BatchRunner` does, and reports which of them were run alike."""
 
     def batches(self, made: Ensemble) -> Iterator[tuple[Any, Batch]]:
         """Yields the places of bodies that were run alike, with the batch by which they can be run again."""
@@ -80,7 +80,7 @@ class WatchedRunner:
         progress: Callable[[], None] | None,
         simple: dict[str, Any],
     ) -> None:
-        """Takes what runs the bodies, and arguments of `simulate` for bodies that only a run of their own can save."""
+        """Takes the runner of the bodies, and arguments of `simulate` for bodies that need a run of their own."""
         self.turned, self.events, self.progress, self.simple = turned, events, progress, simple
         self.rows, self.steps = turned.rows, turned.steps
         self.evaluators = [Evaluator(event) for event in events]

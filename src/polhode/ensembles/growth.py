@@ -53,10 +53,10 @@ MOST_TRIES = 4
 STEADY = 2.0
 """Pilots agree if their errors over local ones are at most this many times the median."""
 ALIKE = 5.0
-"""Where these errors are more than this many times the median, other methods take the ensemble: with pairs, 2 of 200
-estimates were too low where rates differ by e^4."""
+"""Other methods take the ensemble where errors of pilots over local ones exceed this multiple of their median: with
+pairs, 2 of 200 estimates were too low where rates differ by e^4."""
 FORESEEN = 2.5
-"""One companion is enough where these errors are at most this many times what the companions of pilots foresee."""
+"""One companion is enough where errors of pilots are at most this many times what their companions foresee."""
 LEAST_KAPPA, KAPPA_APART = 3.0, 4.0
 """The least factor of safety of an estimate, where pilots agree and where they do not."""
 KAPPA = 3.0
@@ -73,7 +73,8 @@ FINER = 3.0
 MOST_RUNS = 3
 LEAST_STEP_TOLERANCE = 1e-15
 STEPS, STEPS_OF_TIGHT, STEPS_OF_COMPANION = 16.0, 24.0, 12.0
-"""Steps over the span at least, of runs, of tight ones and of companions: so all see the whole span, and not alike."""
+"""The least numbers of steps over the span, of runs, of the pilots' tight runs and of companions: so all evaluate the
+torque over the whole span, and at different times."""
 ROUNDING = 4.0 * 2.0**-52
 """The rounding of a step, in the rate."""
 ROUNDED = 0.1
@@ -92,7 +93,7 @@ class Companion(NamedTuple):
     method: str
     step_tolerance: float
     scale: float
-    """What its distance over its own sum of local errors is to be multiplied with to get the same for its run."""
+    """The growth of errors of its run over that of its own, each as the error over the sum of local errors."""
 
 
 class Growth(NamedTuple):
@@ -118,9 +119,9 @@ def price(c: Character, rtol: float, rows: int, *, despun: bool) -> float:
 def may_take(c: Character, task: ToleranceTask) -> bool:
     """Whether embedded pairs can run the bodies.
 
-    Other paths take: free bodies, which have a closed form; torques that carry numbers, bend, jump, are stiff or dear,
-    which need steps that know of it; tolerances near round-off, which need compensated sums; bodies that are nearly at
-    rest at the start, where the rounding of the torque is large beside the rate.
+    Other paths take: free bodies, which have a closed form; torques that carry numbers, bend, jump, are stiff or
+    expensive, which need steps made for that; tolerances near round-off, which need compensated sums; bodies that
+    are nearly at rest at the start, where the rounding of the torque is large beside the rate.
     """
     torque = task.problem.torque
     special = c.stiff or c.may_bend or c.uneven or c.dry or c.carries or c.evaluation_cost > 0.0 or c.pieces > 1.0

@@ -68,7 +68,7 @@ class ToleranceTask:
 
     @cached_property
     def most_steps(self) -> float:
-        """The steps that adapt with which a body is given up."""
+        """The number of adaptive steps that a body may take; one that would take more is given up."""
         return MOST_DRY_STEPS if character(self.problem).dry else MOST_ADAPTIVE_STEPS
 
     @property
@@ -426,7 +426,7 @@ class ManyBodies:
 
 
 def distance_of(run: Ensemble, some: Any, rows: Any, other: Ensemble, fastest: Floats) -> Floats:
-    """Returns for some bodies, of which the other has no more, what `accuracy.estimate.distance` returns for one."""
+    """The distance of two runs for each of `some` bodies, as `accuracy.estimate.distance`; `other` has these alone."""
     apart = distances(run.quaternion, run.omega, other.quaternion, other.omega, fastest, rows, some)
     return np.asarray(np.fmax(apart, _distance_of_states(run, some, rows, other)) if run.state_names else apart)
 

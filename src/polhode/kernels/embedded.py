@@ -351,7 +351,7 @@ def packed_steps(
 
 
 NEVER = 1e300
-"""A time that no run reaches: that of the next row where none is left."""
+"""The time of the next row where no row is left: no run reaches it."""
 
 
 def _bits(mask: Any) -> int:

@@ -1,4 +1,4 @@
-"""What judges a run: how far it is from its companion, what that says of its error, and what both are given.
+"""The judgement of a run: its distance to its companion, the estimate of its error, and the start of the companion.
 
 These are scalar kernels: they compile, and plain Python calls them as well. Those that use arithmetic alone take arrays
 with a number for each body, too.
@@ -16,14 +16,14 @@ from polhode.kernels.types import Quat, Vec3
 NUDGE = 2.0**-52
 """The relative change of a companion's momentum and inverse moments."""
 FIRST_TURN, SECOND_TURN = (3.0, -2.4, 1.8), (-1.5, 0.9, 3.0)
-"""The turns of the attitude of a companion, and of a second one, about body axes, in ulps: what the numbers of an
-attitude are rounded by in some steps. A body near a rest has no other error that could grow. The directions are not
-such along which symmetric things happen; where errors grow in one direction alone, one of them may not show it."""
+"""The turns of the attitude of a companion, and of a second one, about body axes, in ulps. They are as large as the
+round-off of some steps, the only error of a body near a rest that could grow. Neither is along a direction of symmetry;
+where errors grow in one direction alone, one of the two may not show it."""
 COARSER = 0.8
 """The steps of the companion for one step of the run."""
 CHECKING = 0.5
-"""A companion that is asked as a second one, because errors may have grown in a direction that the first does not show,
-has the steps of its run times `COARSER` to this power: it errs less than the first, whose estimate it checks."""
+"""A second companion has the number of steps of the run times `COARSER` to this power. It is made where errors may have
+grown in a direction that the first does not show, and errs less than the first, whose estimate it checks."""
 CLOSE = 0.05
 """Estimates of more than this part of the tolerance are close to it: where errors may grow, a second companion is
 asked."""
@@ -32,7 +32,7 @@ FIRST_STOP = 0.37
 LEAST_UNCOMPENSATED_RTOL = 1e-11
 """Below this tolerance sums that are not compensated lose too much."""
 MAYBE_ROUND_OFF = 100.0
-"""Estimates below this times the least error may be made of round-off, in which a run and its companion are alike."""
+"""An estimate below this multiple of the least error may be round-off, which a run shares with its companion."""
 FACTOR_WHERE_ERRORS_GROW = 4.0
 """The least factor of truncation and rounding where all errors grow: near an unstable rest, or near the separatrix.
 Companions show them in one direction each."""
@@ -44,7 +44,7 @@ ITERATION_SHARE = 0.03
 WORTH_ALLOWING = 1e-15
 """Iterations that are to leave less go on to round-off."""
 WORTH_A_GRID = 1.15
-"""Steps may become this many times more numerous, so that listed times are ends of steps and need no steps aside."""
+"""A rise of the number of steps by up to this factor is worth it if it makes all listed times ends of steps."""
 ASIDE = 0.9
 """What a step aside to a listed time costs, in steps."""
 LEAST_POWER = -17
@@ -56,7 +56,7 @@ ROUND_NUMBERS = tuple(float(f"{digit}e{power}") for power in range(LEAST_POWER, 
 
 
 def floor(t0: float, t1: float, rate: Any, unequal: Any) -> Any:
-    """What no companion sees, because it has the same: the rounding of times, and some of that of rates.
+    """The error that a run shares with its companion: the rounding of times, and a part of the rounding of rates.
 
     The momentum of a tilted body is rounded where it is turned to the principal axes, which a rate about that of the
     least moment feels by `unequal`: the greatest moment over the least one, and 0 for a body whose axes are given.
@@ -176,7 +176,7 @@ def first_stop(t0: float, t1: float, h: float, first: float) -> float:
 
 
 def on_grid(steps: int, parts: int, rows: int) -> int:
-    """More steps, if then all listed times are ends of some, and steps aside to them would cost as much."""
+    """The number of steps, raised to a multiple of `parts` if the rise is small or costs no more than steps aside."""
     if parts == 0:
         return steps
     even = (steps + parts - 1) // parts * parts

@@ -118,9 +118,8 @@ GROWN = 30.0
 """Where the distance is this many times the local errors of the companion and more, the motion makes errors grow: then
 it may be small by chance, and the factor is greater."""
 ROUGH = 50.0
-"""Where an attempt at a step, once the first was made, errs by more than this many tolerances, the torque has changed
-at once, as a switch does: the steps before may have passed over its begin, those of run and companion alike, and a
-second companion is asked."""
+"""After the first step, an attempt whose error is more than this many tolerances shows a jump of the torque, as of a
+switch. Earlier steps of both the run and its companion may have passed over the jump, so a second companion is run."""
 FIRST_SHARE, POWER = 1e-3, 13.0 / 15.0
 """The first tolerance for a step is (this part of the tolerance asked for, for each radian)^POWER."""
 FEWEST_RADIANS = 10.0
@@ -398,7 +397,7 @@ def _nudged(s: State, body: Inertia, second: float, unequal: float) -> State:
 
 
 def _at_least(least: float, x: float) -> float:
-    """x, or what is as large as `least` on its side of zero."""
+    """Returns x, or `least` with the sign of x if that is larger in size."""
     return x if abs(x) >= least else (least if x >= 0.0 else -least)
 
 
@@ -426,8 +425,8 @@ def _sampling(rules: Rules, pull: Pull, seen_from: View) -> Callable[..., tuple[
     def sample(
         body: Inertia, pair: Inertia, p: Params, s: State, constants: Any, room: Any, t0: float, span: float, timed: int
     ) -> tuple[bool, float, float, float]:  # fmt: skip
-        """Whether the problem can be solved here, how fast the body turns or the torque makes it swing, the
-        same in the frame of the steps, and 1.0 if that does not spin."""
+        """Returns whether the problem can be solved here, the rate of the body with what the torque may add to
+        it, that rate in the frame of the steps, and 1.0 if this frame does not spin with the body."""
         i, m = body.inertia, s.m
         w = times(m, body.inverse)
         twice_kinetic, rate = dot(m, w), math.sqrt(dot(w, w))

@@ -153,7 +153,7 @@ def bound(
 
 
 class OutsideKey:
-    """A value that has no part in what a cached function is asked for."""
+    """An argument that is not part of the key by which a cached function looks up its result."""
 
     def __init__(self, value: Any) -> None:
         self.value = value
@@ -290,7 +290,7 @@ class Binding:
 
     @property
     def what(self) -> str:
-        """What is compiled, in words: other programs for the same method and torque are told apart."""
+        """What is compiled, in words that distinguish the programs of one method with one torque."""
         words, scales = getattr(self.stepper.step, "__variant__", ""), self.scales
         if scales.axis or self.tilted or scales.gyrostat:
             rotor = scales.gyrostat and not scales.changing

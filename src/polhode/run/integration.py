@@ -38,7 +38,8 @@ CHUNK_SECONDS = 0.05
 FIRST_EVALUATIONS = 1000
 """Torque evaluations in the first chunk when no progress is shown: many runs have no more."""
 GROWTH, SHOWN_GROWTH = 64.0, 4.0
-"""The longest growth from one chunk to the next; the second where progress is shown, which begins with one step."""
+"""The largest factor from the steps of one chunk to those of the next. `SHOWN_GROWTH` holds where progress is shown,
+whose first chunk is one step."""
 UNKNOWN_EVALUATIONS = 64
 """Torque evaluations in a step that makes as many as it needs: eight iterations at eight nodes."""
 
@@ -94,7 +95,7 @@ class SimulationFailed(WithSolution[R], ArithmeticError):
 
 
 def reason_of(failure: Exception) -> str:
-    """Why something failed, for a sentence about something else: the exception is not seen by the reader."""
+    """The reason of a failure, for a message about something else: its reader does not see the exception."""
     return failure.solution.message if isinstance(failure, SimulationFailed) else str(failure)
 
 
@@ -410,7 +411,7 @@ class Integration:
     ready: "ReadyLoop | None" = None
     """The loop that may make the whole run by one call or two; None: there is none, or it was not enough."""
     made: Solution | None = None
-    """What that has made."""
+    """The solution that `ready` has made; None: there is none."""
     nudged: PerturbedStart | None
     """Where it begins, if not at the start of its problem."""
     otherwise: Callable[[], "Integration"]

@@ -32,7 +32,7 @@ from polhode.support.returned_numbers import no_real_number, plain_item, size_of
 from polhode.torques import CustomTorque, SumTorque, Torque
 
 CALLBACK_SECONDS = 6e-7
-"""What it takes a program to call a Python function, besides what that takes itself."""
+"""The time that a program needs to call a Python function, without the time in that function."""
 SUSPECT_SECONDS = {False: 3e-4, True: 3e-5}
 """A torque that takes longer than this in plain Python may be expensive when it is compiled, or a function of C. Those
 are called through ctypes, which takes some microseconds."""

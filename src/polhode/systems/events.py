@@ -359,7 +359,7 @@ class StretchedRun:
         self.progress, self.on_compile = progress, on_compile
         self.plans = plan.stretches(forces.breakpoints)
         self.runs = list[SystemRun]()
-        """Those that were made; where steps adapt, they can be made again."""
+        """The runs of the stretches so far; where steps adapt, these can be made again."""
         self.suggested = 0.0
         """The sum of the errors that the polynomials of all steps that adapt suggest."""
 
@@ -406,7 +406,7 @@ class StretchedRun:
         return whole
 
     def _joined(self, whole: SystemSolution | None, made: Any) -> SystemSolution | None:
-        """What there is with another stretch: a solution, or that of an exception, which may have none."""
+        """The solution so far, followed by another stretch: a solution, or an exception that may have one."""
         made = made if isinstance(made, SystemSolution) else getattr(made, "solution", None)
         if not isinstance(made, SystemSolution):
             return whole

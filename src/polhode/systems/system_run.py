@@ -38,7 +38,8 @@ FIRST_TURN = 1.0
 """The turn of the fastest body in the first step that adapts, in radians, for an error of one; with others it is
 shorter in proportion to all steps. Later steps are as long as their polynomials allow."""
 FIRST_PART = 1 / 16
-"""The part of the span that this step has at most, in the same way."""
+"""The largest part of the span that the first adaptive step covers, for an error of one; it is shorter with smaller
+errors, as `FIRST_TURN` is."""
 STEP_ERROR, ITERATION_ERROR = 0.5, 0.01
 """The errors that a step may have and that its iteration may leave, over the error that is aimed at."""
 REPORTED_PARTS = 1000
@@ -48,7 +49,7 @@ FIRST_PAIRS = 4096
 ONE_PLACE = 1e-12
 """Sites that are nearer than this part of the largest coordinate are at one place."""
 STRETCH_STEPS = 128
-"""Steps that are made before they are looked at, where someone looks at every step."""
+"""The number of steps in one call of the loop, where events or a user read every step."""
 UNCOMPILED = (
     "What cannot be compiled can be called as it is: polhode.forces(f, compiled=False) takes any Python function, and "
     "polhode.systems.forces_from_pointer the address of a function in C or Fortran."

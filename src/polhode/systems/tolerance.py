@@ -36,7 +36,8 @@ from polhode.systems.system import System
 from polhode.systems.system_run import STEP_ERROR, SystemPlan, at_start, setting_of
 
 COMPARED_ROWS = 40
-"""Output times at which the two runs of a pair are compared: these, at even distances, and always the last."""
+"""The least number of output times at which two runs are compared, if there are as many: at even distances, and always
+the last."""
 DEFAULT_ROWS = 101
 """Output times, at even distances, if none are asked for."""
 
@@ -47,8 +48,8 @@ FIRST_AIM = 0.3
 RADIANS = 300.0
 """Turns of the fastest body after which errors have grown: the first run aims at less where a run is longer."""
 SHARE = 0.6
-"""The estimate is this part of the distance of two runs, which is most of the error of the first. In the median the
-error of the second is a fiftieth of that, but with few long steps it can be a half."""
+"""The estimate of the error of the second of two runs, over their distance, which is mostly the error of the first. In
+the median the second errs by a fiftieth of that, but with few long steps it can be a half."""
 ALIKE = 0.1
 """Two runs whose steps do not suggest that errors fall at least by this factor are too much alike: then the estimate is
 ALIKE_SHARE times their distance."""
@@ -72,8 +73,8 @@ more than the distance, unless the second number times that error is more. The c
 of the run by 1 / 0.8^order: 3.8 for SRKN11, whose distance is mostly that, and 1.6 for Strang, whose distance is about
 half of the error."""
 ROUND_OFF = 2e-11
-"""Distances up to this may be round-off, which does not fall with the step: of them nothing is taken off. For an orbit
-of eccentricity 0.88 round-off in the velocities was 1e-11."""
+"""A distance up to this may be round-off, which does not fall with the step: the estimate is then all of it or
+more. For an orbit of eccentricity 0.88 round-off in the velocities was 1e-11."""
 FIRST_TURN = 0.3
 """The turn of the fastest body in a first step, in radians."""
 LEAST_STEPS = 8
@@ -141,7 +142,7 @@ class Question(NamedTuple):
 
     @property
     def floor(self) -> float:
-        """What no companion shows: the rounding of times, and some of that of the states."""
+        """The error that all runs share: the rounding of times, and a part of the rounding of states."""
         rate = float(lengths(self.system.omega).max(initial=0.0))
         return float(floor(self.plan.t_start, self.plan.t_end, rate, 0.0))
 

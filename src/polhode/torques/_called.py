@@ -46,7 +46,7 @@ class PythonLink:
         self._made: dict[int, list[Trampoline]] = {}
 
     def head(self, count: int) -> tuple[float, ...]:
-        """The numbers that stand in front of the user's, which are this many."""
+        """The numbers in front of the user's parameters in p: the addresses for `count` parameters, and a number."""
         if count not in self._made:
             made = [torque_callback(self.function, count, self.name, self._complain)]
             if self.potential is not None:

@@ -140,7 +140,7 @@ class Sampled(Spanned, Torque):
 
     @property
     def state_sizes(self) -> tuple[float, ...]:
-        """None has an error of its own: the motion has one, and what is held follows from it."""
+        """`NO_ERROR` for each number: what is held follows from the motion, whose error is estimated."""
         return (NO_ERROR,) * len(self.state_names)
 
     @property
@@ -169,7 +169,7 @@ class Sampled(Spanned, Torque):
 
     @property
     def sample_kernel(self) -> UserTorque:
-        """`(t, q, w, p, z)`: returns what is carried from t on; the same if no sample is due."""
+        """`(t, q, w, p, z)`: returns the carried numbers from t on, which are z if no sample is due."""
         law = self.source.torque_kernel if self.compiled else self._checked
         return _taken(law, len(self.source.parameters(ANY_BODY)), len(self._held), len(self.state), len(self.reads))
 

@@ -350,7 +350,7 @@ class SumTorque(Torque):
 
     @property
     def samples_compiled(self) -> bool:
-        """Whether all parts that are sampled are so by compiled code."""
+        """Whether compiled code takes the samples of every part that is sampled."""
         return all(term.torque.samples_compiled for term in self.terms)
 
     @cached_property
@@ -375,7 +375,7 @@ class SumTorque(Torque):
 
     @property
     def has_value_at_all_times(self) -> bool:  # type: ignore[override]
-        """Whether all parts have, and none acts for some time only."""
+        """Whether every part has a value at all times, and none is switched on for a time only."""
         return all(
             term.window is None and (term.torque.has_value_at_all_times or not term.torque.depends & Depends.TIME)
             for term in self.terms

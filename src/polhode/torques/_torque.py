@@ -44,7 +44,7 @@ class Torque(ABC):
     example: ClassVar[dict[str, Any]] = {}
     """Values of fields for an example in a scenario file, where none follow from their types."""
     depends: Depends = Depends.POSITION
-    """Requirements on a method: a torque that acts at all has `Depends.POSITION`, constant or not."""
+    """What a method must accept to take the torque; even a constant torque has `Depends.POSITION`."""
     reads_attitude: bool = True
     """Whether the torque in body axes changes with the attitude, which `depends` does not say."""
     state_names: tuple[str, ...] = ()
@@ -54,9 +54,9 @@ class Torque(ABC):
     """The names of numbers that other parts of a sum carry: the kernel finds them in its fifth argument, behind those
     that the torque carries itself."""
     commanded: bool = False
-    """Whether it bends nowhere but where numbers that it reads reach a limit: not within a step, if these are held."""
+    """Whether the torque bends only where numbers that it reads reach a limit: if these are held, never in a step."""
     has_value_at_all_times: bool = False
-    """Whether a torque that depends on time has a smooth value before and after a run, too: correctors look there."""
+    """Whether a torque that depends on time is smooth before and after a run, too, where correctors evaluate it."""
     calls_python: bool = False
     """Whether programs call a Python function for it, which takes the interpreter's lock."""
     calls_out: bool = False
@@ -206,9 +206,9 @@ class Torque(ABC):
         return None
 
     def for_span(self, t0: float, t1: float) -> "Torque":
-        """The torque for a run between two times, or raises ValueError if it is not known for all of them.
+        """Returns the torque for a run between two times; raises ValueError if it is not known for all of them.
 
-        That is this one, unless it has to be prepared: by a table for these times, or by looking for its breakpoints.
+        Most torques return themselves; others are prepared, by a table for these times or by a search for breakpoints.
         """
         return self
 
