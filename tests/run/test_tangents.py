@@ -10,7 +10,8 @@ from scipy.integrate import solve_ivp
 from scipy.spatial.transform import Rotation
 
 import polhode as ph
-from polhode.run.tangents import PAIRS, by_runs
+from polhode.free.jacobian_motion import PAIRS
+from polhode.run.tangents import by_runs
 from polhode.support.arrays import Floats
 
 TURNED = Rotation.from_rotvec([0.4, -1.1, 0.7]).as_matrix()
