@@ -6,11 +6,10 @@ import math
 import warnings
 from collections.abc import Callable, Sequence
 from functools import cache
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 from numpy.polynomial.chebyshev import chebint, chebval, chebvander
-from scipy.interpolate import CubicSpline, PPoly
 
 from polhode.api.simulate import simulate
 from polhode.averages.evolution import HALF_WINDOW, Correction
@@ -19,6 +18,9 @@ from polhode.free.free_motion import FreeMotion
 from polhode.kernels.types import Depends
 from polhode.run.integration import SimulationInterrupted
 from polhode.support.arrays import Floats
+
+if TYPE_CHECKING:
+    from scipy.interpolate import PPoly
 
 HALF_WINDOW_ORBITS = 4.0
 """Half of the window of a mean, in orbits, where the orbit is averaged over."""
@@ -99,6 +101,8 @@ def weights(rates: MeanRates, s: Floats, half: float) -> Floats:
 
 @cache
 def _bump_integral() -> PPoly:
+    from scipy.interpolate import CubicSpline  # which files of results are read without
+
     x = np.linspace(-1.0, 1.0, 4001)
     return CubicSpline(x, bump(x)).antiderivative()
 
