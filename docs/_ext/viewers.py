@@ -21,7 +21,7 @@ class Viewer(SphinxDirective):
     """Shows one of the scenes."""
 
     required_arguments = 1
-    option_spec: ClassVar[dict[str, Any]] = {"height": directives.nonnegative_int}
+    option_spec: ClassVar[dict[str, Any]] = {"height": directives.nonnegative_int, "play": directives.flag}
 
     def run(self) -> list[nodes.Node]:
         """Returns the frame around the page, or a note."""
@@ -34,8 +34,9 @@ class Viewer(SphinxDirective):
                 nodes.note("", nodes.paragraph(text=f"{title} Built with `make viewer`, this place has it turning."))
             ]
         address = "../" * self.env.docname.count("/") + f"{PLACE}/{name}.html"
+        mark = "#play" if "play" in self.options else ""
         frame = (
-            f'<iframe class="viewer" src="{address}" title="{html.escape(title)}" loading="lazy" '
+            f'<iframe class="viewer" src="{address}{mark}" title="{html.escape(title)}" loading="lazy" '
             f'sandbox="allow-scripts allow-downloads" height="{self.options.get("height", 700)}"></iframe>'
             f'<p><a href="{address}">The same on a page of its own</a></p>'
         )

@@ -11,6 +11,7 @@ from polhode.page.content import FreeRun
 from polhode.page.display import Page, made_page
 from polhode.page.server import PageServer
 from tests.browser import Tab
+from tests.page.shown import Files
 
 EVIL = "</script><script>window.caught = 1</script><img src=x onerror='window.caught = 1'>"
 
@@ -133,3 +134,16 @@ def test_the_widget_renders_and_its_time_goes_both_ways(tab: Tab, page: Page) ->
     assert tab.complaints == []
     assert all(r.startswith(("about:", "blob:")) for r in tab.requests)
     widget.close()
+
+
+def test_in_a_frame_it_plays_where_that_asks_for_it(browser: Any, files: Files, tmp_path: Path) -> None:
+    for mark, playing in (("", False), ("#play", True)):
+        around = tmp_path / f"around{playing}.html"
+        around.write_text(f'<iframe src="{files.free.as_uri()}{mark}" width="700" height="600"></iframe>', "utf-8")
+        tab = Tab(browser)
+        tab.page.emulate_media(reduced_motion="no-preference")
+        tab.open(around)
+        frame = tab.page.frames[1]
+        frame.wait_for_selector(".polhode canvas", state="attached")
+        assert frame.evaluate("polhode.playing") is playing
+        tab.page.close()
