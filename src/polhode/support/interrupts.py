@@ -131,7 +131,13 @@ def on_demand(package: str, *others: str) -> tuple[Callable[[str], Any], Callabl
     NumPy, which it brings in, could not be imported again after half an import.
     """
     here: Any = sys.modules[package]
-    lines = map(str.split, here.__spec__.loader.get_source(package).splitlines())
+    loader = here.__spec__.loader
+    if hasattr(loader, "get_source"):
+        source = loader.get_source(package)
+    else:  # that of pytest, which loads what has a plug-in of its own
+        with open(here.__file__, encoding="utf-8") as file:
+            source = file.read()
+    lines = map(str.split, source.splitlines())
     homes = {words[3]: words[1] for words in lines if words[2:3] == ["import"] and words[4:] == ["as", words[3]]}
     public = sorted([*homes, *others])
 
