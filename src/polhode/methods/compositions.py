@@ -79,9 +79,9 @@ Suzuki4 = _composition(
 )
 KL6 = _composition(
     "KL6", KAHAN_LI_6, 6, "Kahan and Li's nine-step composition",
-    "Nine steps, two of them backward, of order six; s9odr6a of kahan1997. Measured with four bodies drawn at random "
-    "it is never the best choice: for an error of 1e-4 after 200 radians under a torque as large as the energy, "
-    "KL6(of=MR2) takes 1.4 times as long as SRKN11 and 5 times as long as G8. Processed compositions (blanes2024), "
+    "Nine steps, two of them backward, of order six; s9odr6a of kahan1997. Four bodies drawn at random, a "
+    "torque as large as the energy, an error of 1e-4 after 200 radians: there KL6(of=MR2) takes 1.4 times as long as "
+    "SRKN11 and 5 times as long as G8. Processed compositions (blanes2024), "
     "which change variables at the start and at outputs, need five steps at least for order six, of 1.5, -2.2, 2.4, "
     "-2.2 and 1.5 times the whole (or in another order): no method here is processed so.",
     "kahan1997,blanes2024",
