@@ -43,8 +43,9 @@ def test_there_is_one_row_a_time_and_one_column_a_component(spin: ph.Solution) -
     assert units.keys() == set(df.columns)
     assert (units["omega_y"], units["euler_deg(ZYX)_2"], units["energy_error"]) == ("rad s-1", "degree", "1")
     assert df.attrs["inertia"] == TILTED.tensor.reshape(-1).tolist()
+    first = spin.omega[0, 0]
     df.loc[0, "omega_x"] = 9.0
-    assert spin.omega[0, 0] == 1.0, "the frame is a copy"
+    assert spin.omega[0, 0] == first != 9.0, "the frame is a copy"
 
 
 def test_carried_numbers_have_their_names(plain: None) -> None:
