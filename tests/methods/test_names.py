@@ -46,7 +46,7 @@ def test_bad_names(name: str, message: str) -> None:
         ("SABA8", "SABA"), ("saba4", "SABA(stages=4)"),
         ("SABA10(compensated=true)", "SABA(stages=10, compensated=true)"),
         ("A8", "Adams(order=8)"), ("A10", "Adams"), ("TJ4", "TJ"), ("TJ6(of=Strang)", "TJ(order=6, of=Strang)"),
-        ("LGVI", "DMV2"), ("lgvi(compensated=true)", "DMV2(compensated=true)"),
+        ("HOA", "Omelyan2"), ("gier4", "Chin4"), ("LGVI", "DMV2"), ("lgvi(compensated=true)", "DMV2(compensated=true)"),
     ],
 )  # fmt: skip
 def test_short_names(short: str, name: str) -> None:
