@@ -182,6 +182,19 @@ def test_differences(plain: None) -> None:
     assert np.abs(again.jacobian - truth).max() < 1e-9
 
 
+@pytest.mark.parametrize("compiled", [True, False])
+def test_differences_in_compiled_code(compiled: bool) -> None:
+    """Differences by the parameters compile, too, and have the same values."""
+    acting = ph.torque(branching, parameters=[1.0, 0.05], compiled=compiled, smooth=None if compiled else True)
+    asked: dict[str, Any] = START | {"method": "RK4", "step": 0.01, "derivatives": (*BY, "p")}
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)
+        run = ph.simulate(ph.Body(TENSOR), acting, **asked)
+    assert run.derivatives is not None
+    assert "by differences" in run.derivatives.torque
+    assert np.abs(run.jacobian - true_jacobian(TENSOR, 0.05, np.zeros(3))[:, :, :8]).max() < 1e-7
+
+
 def given(t: float, q: Any, w: Any, p: Any) -> Any:
     """The derivatives of `damped_top`: a small turn v in body axes changes u = R^T f by u x v."""
     u = ph.to_body(q, (0.0, 0.0, -1.0))
@@ -521,6 +534,41 @@ def test_ensemble(how: dict[str, Any]) -> None:
         ph.ensemble(ph.Body(TENSOR), top, **asked, derivatives="omega", events=lambda t, q, w: w[0])
     with pytest.raises(ValueError, match="has no Jacobians: ask for them"):
         ph.ensemble(ph.Body(TENSOR), top, **asked).jacobian  # noqa: B018
+
+
+def scaled(v: Any, by: float) -> Any:
+    """A helper of a torque."""
+    return by * v[0], by * v[1], by * v[2]
+
+
+def test_arguments_by_name(plain: None) -> None:
+    """A torque may call its helpers with arguments by name, and is derived from its code."""
+
+    def damped(t: float, q: Any, w: Any, p: Any) -> Any:
+        return scaled(w, by=-p[0])
+
+    run = ph.simulate(
+        ph.Body([1.0, 1.0, 1.0]), ph.torque(damped, parameters=[0.5]), omega=OMEGA, t_span=(0.0, 1.0),
+        method="DOP853", step=0.1, derivatives=("omega", "p"),
+    )  # fmt: skip
+    assert run.derivatives is not None
+    assert run.derivatives.torque == "derived from its code"
+    np.testing.assert_allclose(run.jacobian[-1, 3:, :3], math.exp(-0.5) * np.eye(3), atol=1e-9)
+    np.testing.assert_allclose(run.jacobian[-1, 3:, 3], -math.exp(-0.5) * OMEGA, atol=1e-9)
+
+
+@pytest.mark.parametrize("unstable", [0, 1])
+def test_columns_that_overflow(unstable: int) -> None:
+    """A body whose columns grow beyond all numbers has no Jacobian, whichever it is, and the others have theirs."""
+    rates = np.array([[0.0, 0.0, 10.0], [0.0, 0.0, 10.0]])
+    rates[unstable] = [0.0, 10.0, 0.0]  # about the middle axis, with neighbours that leave it as exp(5.8 t)
+    brake = ph.ConstantSpaceTorque([0.0, 0.0, 0.0])
+    many = ph.ensemble(
+        ph.Body([1.0, 2.0, 3.0]), brake, omega=rates, t_span=(0.0, 150.0), method="RK4", step=0.02, every=7500,
+        derivatives="omega",
+    )  # fmt: skip
+    assert many.success.all()
+    assert [one is None for one in many.derivatives] == [k == unstable for k in range(2)]
 
 
 @ph.torque(state=["a"])

@@ -257,11 +257,11 @@ def _value(value: Any, made: dict[Any, Any]) -> Any:
 def _or_as_it_is(copy: Any, f: Any) -> Any:
     """A function on symbols; one of the time and of parameters that cannot be differentiated is called by the text."""
 
-    def on_symbols(*args: Any) -> Any:
+    def on_symbols(*args: Any, **named: Any) -> Any:
         try:
-            return copy(*args)
+            return copy(*args, **named)
         except CannotDerive:
-            if (text := _time_and_parameters(args)) is None:
+            if named or (text := _time_and_parameters(args)) is None:
                 raise
         graph = args[0].graph
         name = f"f{len(graph.called)}_{f.__name__}"

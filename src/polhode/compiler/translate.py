@@ -1557,7 +1557,7 @@ def _where(t: _Translator, condition: Any, a: Any, b: Any) -> Any:
 
 
 def _view(t: _Translator, x: Any, n: Any) -> View:
-    if type(x) is not Memory:
+    if type(x) is not Memory and type(x) is not View:
         raise Unsupported(ONE_NODE_AT_A_TIME)
     return View(x.ref, n)
 

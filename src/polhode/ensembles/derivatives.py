@@ -25,18 +25,18 @@ def differentiated(
 
     def of_body(k: int) -> None:
         one = many[k]
-        if rtol is None:
-            only_rows = one.problem.replace(times=one.t, every=None)
-            made[k] = solve_with_derivatives(only_rows, one.plan, by, None, on_compile).derivatives
-        else:
-            made[k] = with_derivatives(one, by, rtol, on_compile).derivatives
+        with suppress(SimulationFailed):  # columns grow beyond all numbers where the motion does not
+            if rtol is None:
+                only_rows = one.problem.replace(times=one.t, every=None)
+                made[k] = solve_with_derivatives(only_rows, one.plan, by, None, on_compile).derivatives
+            else:
+                made[k] = with_derivatives(one, by, rtol, on_compile).derivatives
 
-    each = count()
+    each = count(1)
 
     def some() -> None:
         while (i := next(each)) < len(good):
-            with suppress(SimulationFailed):  # columns grow beyond all numbers where the motion does not
-                of_body(good[i])
+            of_body(good[i])
 
     if good:
         of_body(good[0])  # which compiles what all take

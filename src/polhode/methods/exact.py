@@ -61,7 +61,7 @@ def _strang(corrector: int, compensated: bool) -> Method:
         summary="exact free flow between half kicks",
         about="Half a kick of the torque, the exact flow of the free body, half a kick. Symplectic and"
         " time-symmetric, of second order with an error proportional to the torque; exact without one. Costs one"
-        "  torque evaluation and one exact flow a step. celledoni2006 has the idea (SEJ) with an approximate"
+        " torque evaluation and one exact flow a step. celledoni2006 has the idea (SEJ) with an approximate"
         " attitude, vanzon2007 and celledoni2008 have it with the exact flow, by elliptic functions. Nearly all of"
         " the error oscillates. A corrector of order n, a change of variables at the start that is undone for every"
         " output, removes the oscillation up to eps h^(n + 1), where eps is the size of the torque, and leaves eps^2"

@@ -89,7 +89,7 @@ def taken_apart(name: str) -> _Name:
         unit_words = re.findall(r"[^\W\d_]+|\u00b0", bracket[1].lower())
         name = name[: bracket.start()]
     spaced = re.sub(r"(?<=[a-z])(?=[A-Z])", " ", name)
-    words = [w for w in re.split(r"[^a-z0-9]+", spaced.lower()) if w]
+    words = [w for w in re.split(r"[^a-z0-9\u00b5\u03bc]+", spaced.lower()) if w]
     kept: list[str] = []
     for k, word in enumerate(words):
         before = words[k - 1] if k else ""
