@@ -869,7 +869,11 @@ def inspected(
     wanted = f"a {kind} is a Python function of ({', '.join(arguments)})"
     if not isinstance(plain, types.FunctionType):
         remedy = "write it as a function, with its numbers in p"
-        if kind == "torque" and callable(function):
+        if isinstance(function, Torque):
+            remedy = "it is a torque already"
+            if hasattr(function, "with_parameters"):
+                remedy += ", whose with_parameters(...) gives it other numbers"
+        elif kind == "torque" and callable(function):
             remedy += ", or take @torque(compiled=False), which calls anything"
         raise TypeError(f"{wanted}, unlike {checks.shown(function)}: {remedy}")
     code = plain.__code__
