@@ -255,6 +255,7 @@ def test_other_columns_may_hold_words(tmp_path: Path) -> None:
         ("t_min", 60.0, "gyro_{}_deg_per_h", np.pi / 180 / 3600),
         ("Time (UTC)", 1.0, "w{} (°/s)", np.pi / 180),
         ("time (milliseconds)", 1e-3, "w{}", 1.0),
+        ("time_\u00b5s", 1e-6, "w{}", 1.0),
     ],
 )
 def test_units_of_times_and_of_rates(time: str, seconds: float, rate: str, radians: float) -> None:

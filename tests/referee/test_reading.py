@@ -290,3 +290,14 @@ def test_numbers_that_no_motion_has_are_refused(made: Made, tmp_path: Path) -> N
     (tmp_path / "cut.npz").write_bytes(b"PK\x03\x04" + bytes(300))
     with pytest.raises(BadFile, match=r"cut.npz is cut short or damaged .*: write it again"):
         ph.check(tmp_path / "cut.npz", body=made.body)
+
+
+@pytest.mark.parametrize("unit", ["mrad/s", "rev/min"])
+def test_rates_in_a_unit_that_is_not_known_are_refused(unit: str) -> None:
+    table = {"t": np.arange(9.0), **{f"w{axis} ({unit})": np.ones(9) for axis in "xyz"}}
+    with pytest.raises(ValueError, match=rf"the rates 'wx \({unit}\)' have no common unit that is known: use rad/s"):
+        read_log(pandas.DataFrame(table))
+    said = read_log(pandas.DataFrame(table), {"t": "t", "omega_rpm": [f"w{axis} ({unit})" for axis in "xyz"]})
+    assert said.omega is not None
+    assert said.omega.unit == "rpm"
+    assert read_log(pandas.DataFrame({k.replace(unit, "1/s"): x for k, x in table.items()})).omega is not None

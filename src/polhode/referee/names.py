@@ -104,6 +104,7 @@ def taken_apart(name: str) -> _Name:
     if unit in ("deg", "rad") and seconds not in (0.0, 1.0):
         unit += "/" + _TIMES[seconds].split()[0]
     known = bool(unit or seconds or TIME_SYSTEMS.intersection(unit_words))
+    known &= bool(unit) or not bracket or not re.search(r"[^\W\d_]\s*/", bracket[1])  # as in mrad/s
     return _Name("".join(kept), unit, seconds, "" if known or not bracket or not unit_words else bracket[1])
 
 
@@ -133,6 +134,11 @@ def recognised(names: Sequence[str], where: str, mapping: Mapping[str, Any] | No
     omega = given.get("omega")
     if omega is None and (mapping is None or not any(k.startswith("omega") for k in mapping)):
         omega = _rates(plain, free)
+    if omega is not None and not omega.unit and (heading := _unknown_rate(names, plain, omega.columns)):
+        raise ValueError(
+            f"{where}: the rates {heading!r} have no common unit that is known: use rad/s, deg/s, deg/h or rpm, or say "
+            "it, as in --columns omega_deg=wx,wy,wz (in Python: columns={'omega_deg': ['wx', ...]})"
+        )
     attitude = next((given[kind] for kind in KINDS if kind in given), None)
     if attitude is None:
         attitude = _attitude(names, plain, [k for k in free if omega is None or k not in omega.columns])
@@ -144,6 +150,11 @@ def recognised(names: Sequence[str], where: str, mapping: Mapping[str, Any] | No
             "--columns omega=wx,wy,wz --columns quaternion=q0,q1,q2,q3 (in Python: columns={'omega': ['wx', ...]})"
         )
     return ColumnLayout(time, attitude, omega, _place(plain), _conserved(plain, free))
+
+
+def _unknown_rate(names: Sequence[str], plain: Sequence[_Name], columns: Sequence[int]) -> str:
+    """The first of the headings that states an angle in a time, of which the angle is not known."""
+    return next((names[c] for c in columns if "/" in plain[c].unknown), "")
 
 
 def _check_complete(
