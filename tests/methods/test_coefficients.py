@@ -16,7 +16,7 @@ import numpy as np
 import pytest
 
 from polhode.kernels.steps import coefficients as table
-from polhode.kernels.steps.coefficients import Alternating, Row
+from polhode.kernels.steps.coefficients import Alternating, Processed, Row
 
 Words = dict[str, Any]
 Weights = Mapping[str, int]
@@ -89,6 +89,27 @@ def test_compositions_are_symmetric_and_consistent(name: str) -> None:
     row: Row = getattr(table, name)
     assert row == row[::-1]
     assert sum(row) == pytest.approx(1.0, abs=4e-16 * sum(map(abs, row)))
+
+
+@pytest.mark.parametrize(("row", "order"), [(table.PROCESSED_4, 4), (table.PROCESSED_6, 6)])
+def test_processed_compositions(row: Processed, order: int) -> None:
+    """In the variables of the processor a step errs first at the next order, there by what is no commutator with the
+    motion; the kernel alone errs by such commutators as well."""
+    back = tuple(-x for x in reversed(row.processor))
+
+    def off(*rows: Row) -> dict[str, float]:
+        factors = [{str(k): mpmath.mpf(g) ** k for k in range(1, order + 2, 2)} for g in chain(*rows)]
+        return discrepancies(factors, {"1": mpmath.mpf(1)}, lambda w: sum(map(int, w)) <= order + 1)
+
+    def largest(found: dict[str, float], weight: int, *but: str) -> float:
+        return max(x for word, x in found.items() if sum(map(int, word)) == weight and word not in but)
+
+    alone, processed = off(row.kernel), off(row.processor, row.kernel, back)
+    assert max(largest(processed, n) for n in range(1, order + 1)) < ROUNDED
+    assert max(largest(alone, 5, "5"), largest(alone, order + 1, "7")) > 1e-4
+    remaining = ("5",) if order == 4 else ("7", "133", "313", "331")
+    assert largest(processed, order + 1, *remaining) < ROUNDED < 1e-4 < processed[remaining[0]]
+    assert sorted(row.processor) == sorted(back)  # it goes nowhere in all
 
 
 def test_nested() -> None:

@@ -281,12 +281,21 @@ def test_a_free_body_needs_no_corrector() -> None:
 
 
 @pytest.mark.parametrize(
-    "eps", [pytest.param(1e-3, id="weak", marks=pytest.mark.evidence), pytest.param(3.0, id="some go alone")]
-)
-def test_lanes(eps: float) -> None:
+    ("eps", "method"),
+    [
+        pytest.param(1e-3, C17, id="weak", marks=pytest.mark.evidence), pytest.param(3.0, C17, id="some go alone"),
+        pytest.param(3.0, "Processed(of=Strang)", id="processed"),
+    ],
+)  # fmt: skip
+def test_lanes(eps: float, method: str) -> None:
     """Among others in lanes, a body moves as it does without them, to the bit."""
     rates = np.random.default_rng(1).normal(size=(19, 3))
-    given: dict[str, Any] = {"t_span": (0.0, 33.3), "step": 0.5, "method": C17, "t_eval": [0.0, 1.0, 1.33, 22.2, 33.3]}
+    given: dict[str, Any] = {
+        "t_span": (0.0, 33.3),
+        "step": 0.5,
+        "method": method,
+        "t_eval": [0.0, 1.0, 1.33, 22.2, 33.3],
+    }
     packed = ph.ensemble(BODY, weight(eps), omega=rates, **given)
     assert packed.lanes == 8
     fastest = int(np.argmax((rates**2).sum(axis=1)))
@@ -306,6 +315,8 @@ def test_evaluations(t_eval: list[float]) -> None:
     rows, asides = len(t_eval), sum(t in (0.25, 1.33) for t in t_eval)
     assert solution.nfev == 17 + 20 + 17 * rows + asides * (2 * 17 + 1)
     assert run(MODIFIED, 0.1, weight(1e-2), 2.0, t_eval=t_eval).nfev == 20 + 40 + 20 * rows + asides * (2 * 20 + 2)
+    processed = run("Processed", 0.1, weight(1e-2), 2.0, t_eval=t_eval)  # eight steps to a passage, eleven to a step
+    assert processed.nfev == (9 + 1) + 20 * 11 + 9 * rows + asides * (2 * 9 + 1 + 11)
 
 
 def test_a_torque_that_fails_beyond_the_end() -> None:
@@ -329,3 +340,36 @@ def test_long_runs_keep_their_energy() -> None:
     assert s.energy_error is not None
     early, late = (np.abs(part).max() for part in np.array_split(s.energy_error, 2))
     assert late < 1.2 * early + 1000 * EPS
+
+
+# --- processed compositions
+
+
+@pytest.mark.parametrize("order", [4, 6])
+@pytest.mark.parametrize("base", ["MR2", "Strang"])
+@pytest.mark.parametrize("body", [BODY, ph.Body(BODY.moments, rotor=(0.3, -0.2, 0.4))], ids=["body", "gyrostat"])
+def test_orders_of_processed_compositions(body: ph.Body, base: str, order: int) -> None:
+    """In a run that is long enough for what grows to outgrow what oscillates."""
+
+    def ran(method: str, step: float) -> ph.Solution:
+        with interpreted():
+            return ph.simulate(
+                body, weight(2.0), omega=OMEGA, t_span=(0.0, 32.0), step=step, method=method, every=10**6
+            )
+
+    true = ran("G8", 0.25)
+    off = [apart(ran(f"Processed(order={order},of={base})", h), true) for h in (0.2, 0.1)]
+    assert math.log2(off[0] / off[1]) == pytest.approx(order, abs=0.2)
+
+
+@pytest.mark.parametrize("base", ["DMV2", "IMR", "Strang(compensated=true)"])
+def test_what_cannot_be_processed(base: str) -> None:
+    with pytest.raises(ValueError, match="Processed is made of splittings, such as MR2 or Strang"):
+        find("Processed", of=base)
+
+
+@pytest.mark.parametrize("name", TORQUES)
+def test_outputs_of_processed_compositions(name: str) -> None:
+    """On and off the grid, beyond jumps, and after a last step that is shorter."""
+    mine = run("Processed(of=Strang)", 0.5, TORQUES[name], 32.2, t_eval=[0.0, 0.3, 7.0, 7.5, 30.0, 31.7, 32.2])
+    assert apart(mine, run("ABA1064", 0.0625, TORQUES[name], 32.2, t_eval=mine.t)) < 1e-9  # measured: 3e-10

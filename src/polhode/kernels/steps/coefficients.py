@@ -73,6 +73,54 @@ KAHAN_LI_8 = palindrome(
 """s17odr8a of [kahan1997]."""
 
 
+class Processed(NamedTuple):
+    """A composition in other variables: the fractions of its steps, and those of the steps that lead there.
+
+    The fractions of the processor come in pairs that cancel, so that the sums of all their odd powers vanish.
+    """
+
+    kernel: Row
+    processor: Row
+
+
+PROCESSED_4 = Processed(
+    kernel=(*(1 / 6,) * 4, -1 / 3, *(1 / 6,) * 4),
+    processor=(
+        -0.0498318954292827890276950838724983718423532,
+        0.225,
+        -0.114889909409620529488411687280477634562303,
+        -0.225,
+        0.0498318954292827890276950838724983718423532,
+        0.114889909409620529488411687280477634562303,
+    ),
+)
+"""Order 4, after the idea of [blanes2024]. The kernel is of Suzuki's kind, with eight equal steps; the processor was
+solved for here, with one fraction free."""
+
+PROCESSED_6 = Processed(
+    kernel=palindrome(
+        (
+            *(0.170576886500922215701503304741831192767853,) * 4,
+            -0.423366140892658047989052006756675175519463,
+            0.482117189777938370366077575578700808896104,
+        ),
+        odd=True,
+    ),
+    processor=(
+        0.114128107995952992375222432544974878684206,
+        -0.290991694794290132316610630844631201401857,
+        0.280399687945099700292586554248430980140546,
+        0.290991694794290132316610630844631201401857,
+        0.257267364841033608071337321801593866070487,
+        -0.280399687945099700292586554248430980140546,
+        -0.114128107995952992375222432544974878684206,
+        -0.257267364841033608071337321801593866070487,
+    ),
+)
+"""Order 6, after the idea of [blanes2024]: the conditions of the kernel, that the third and fifth powers of its
+fractions sum to zero, and those of the processor were solved here."""
+
+
 # --- splittings into two flows ---------------------------------------------------------------------------------------
 
 

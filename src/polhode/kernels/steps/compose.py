@@ -157,12 +157,12 @@ class Splitting(NamedTuple):
 
         lines = []
         for k, (s, c) in enumerate(zip(stages, times, strict=True)):
-            time = "t" if c == 0.0 else "t + h" if abs(c - 1.0) < 1e-14 else f"t + {c!r} * h"
+            time = "t" if abs(c) < 1e-14 else "t + h" if abs(c - 1.0) < 1e-14 else f"t + {c!r} * h"
             last = k == len(stages) - 1
             if carried and k == 0:
                 lines += [f"s = push(s, {s.fraction!r} * h, memory)"]
             elif carried and last:
-                lines += ["memory = pull(body, p, t + h, s)", f"s = push(s, {s.fraction!r} * h, memory)"]
+                lines += [f"memory = pull(body, p, {time}, s)", f"s = push(s, {s.fraction!r} * h, memory)"]
             elif s.ahead:
                 lines += [f"s = kick_ahead(body, p, {time}, s, {s.fraction!r} * h, {s.ahead!r} * h * h)"]
             else:

@@ -219,3 +219,51 @@ class CorrectedSplitting(NamedTuple):
     def composed(self, fractions: Sequence[float]) -> Splitting | CompensatedSplitting:
         """The composition of leapfrog without its corrector, which belongs to one length of the steps."""
         return self.leapfrog.composed(fractions)
+
+
+@prepared
+class ProcessedComposition(NamedTuple):
+    """A composition in other variables: steps of the fractions of the kernel, entered by those of the processor.
+
+    The processor goes nowhere in all; the opposite fractions in the opposite order lead back. Of the errors of the
+    kernel, those that are commutators with the motion vanish. [blanes2024]
+    """
+
+    base: Splitting
+    kernel: tuple[float, ...]
+    processor: tuple[float, ...]
+
+    @property
+    def has_corrector(self) -> bool:
+        """Whether steps are made in other variables."""
+        return True
+
+    @property
+    def stages(self) -> tuple[Stage, ...]:
+        """The flows of a step."""
+        return self.base.composed(self.kernel).stages
+
+    def prepared_flows(self, depends: Depends, scales: Scales) -> tuple[Any, ...]:
+        """The flows that are prepared for these scales: those of the steps and those of the processor."""
+        rows = (self.kernel, self.processor)
+        return tuple(f for row in rows for f in self.base.composed(row).prepared_flows(depends, scales))
+
+    def bind(self, pull: Pull, depends: Depends, scales: Scales | None = None) -> BoundStep:
+        """A step of the kernel, with the changes of variables `enter` and `leave`."""
+        rows = (self.kernel, self.processor, tuple(-x for x in reversed(self.processor)))
+        steps, there, back = (self.base.composed(row).bind(pull, depends, scales) for row in rows)
+        each = there.evaluations_at_start + (there.evaluations_per_step or 0)
+        return steps._replace(
+            memory=7 + steps.memory, evaluations_at_start=steps.evaluations_at_start + each,
+            enter=as_flow(there), leave=as_flow(back), evaluations_per_passage=each,
+        )  # fmt: skip
+
+
+def as_flow(bound: BoundStep) -> Flow:
+    """One step from the start, as a flow."""
+    start, step = bound.start, bound.step
+
+    def flow(body: Inertia, p: Params, t: float, s: State, h: float) -> State:
+        return step(body, p, t, s, h, start(body, p, t, s))[0]
+
+    return flow
