@@ -73,6 +73,21 @@ def test_variational_equations(plain: None, method: str, step: float, tolerance:
     assert run.derivatives.columns[6:8] == ("p[0]", "p[1]")
     assert run.jacobian.shape == (3, 6, 14)
     assert np.abs(run.jacobian - true_jacobian(TENSOR, 0.05, np.zeros(3))).max() < tolerance
+    if not method.startswith("Radau"):  # which iterates for the columns as well
+        alone = ph.simulate(ph.Body(TENSOR), damped_top, **START, method=method, step=step)
+        assert np.array_equal(alone.quaternion, run.quaternion)
+        assert np.array_equal(alone.momentum, run.momentum)
+
+
+@pytest.mark.parametrize(("method", "step"), [("DOP853(rtol=1e-12)", 0.1), ("G8", 0.5)])
+def test_columns_in_lanes(method: str, step: float) -> None:
+    """Compiled, nodes or columns are lanes; the motion is the one without columns, bit by bit."""
+    run, alone = (
+        ph.simulate(ph.Body(TENSOR), damped_top, **START, method=method, step=step, derivatives=by)
+        for by in ((*BY, "p"), ())
+    )
+    assert np.abs(run.jacobian - true_jacobian(TENSOR, 0.05, np.zeros(3))[:, :, :8]).max() < 2e-12
+    assert np.array_equal(alone.quaternion, run.quaternion)
 
 
 @pytest.mark.parametrize(("method", "step"), [("KL8", 0.1), ("ABA1064", 0.1), ("MR4", 0.01)])

@@ -202,7 +202,7 @@ def sizes_of(least: tuple[float, ...]) -> CarriedSizes:
         return memory[3 : 3 + count]
 
     def grown(v: Any, s: State) -> Any:
-        return tuple(max(v[i], abs(s.z[i])) for i in range(count))
+        return tuple(max(v[i], abs(s.z[i])) if least[i] != NO_ERROR else v[i] for i in range(count))
 
     def units(v: Any) -> Any:
         whole = max(*(v[i] for i in bounded), 0.0, 0.0)
@@ -214,7 +214,7 @@ def sizes_of(least: tuple[float, ...]) -> CarriedSizes:
 
     def error(d: State, new: State, v: Any, rtol: float) -> float:
         u = units(grown(v, new))
-        most: float = max(*(abs(d.z[i]) / max(rtol * u[i], 1e-300) for i in range(count)), 0.0, 0.0)
+        most: float = max(*(abs(d.z[i]) / max(rtol * u[i], 1e-300) for i in bounded), 0.0, 0.0)
         return most
 
     return CarriedSizes(of, grown, error, units)

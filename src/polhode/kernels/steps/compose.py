@@ -181,9 +181,11 @@ class Splitting(NamedTuple):
 def _with_columns(used: Splitting, pull: Any, scales: Scales, *, carried: bool) -> BoundStep:
     """Writes one step with its tangent: the derivative of the discrete map, stage by stage (`tangent.py`)."""
     count = len(scales.carried) // 6
-    opened, closed = tangent.spread(count)
+    opened, closed = tangent.spread(count, 6)
     names: dict[str, Any] = {"opened": opened, "closed": closed, "pull": pull, "tidied": tidied, "OK": OK}
-    stages, times, lines = used.stages, used.times(), ["s = opened(s)"]
+    names |= {"State": State, "TangentState": tangent.TangentState}
+    stages, times = used.stages, used.times()
+    lines = ["z = opened(s.z)", "s = TangentState(s.q, s.m, z[:3], z[3:])"]
     for flow in dict.fromkeys(s.flow for s in stages):
         if flow is kick:
             names["push"] = tangent.push_columns(pull.__columns__)
@@ -213,7 +215,7 @@ def _with_columns(used: Splitting, pull: Any, scales: Scales, *, carried: bool) 
     else:
         for s, c in zip(stages, clock, strict=True):
             lines += moved(s, repr(c), repr(s.fraction))
-    lines += [f"return closed(tidied(s.q), s), {'memory' if carried else '()'}, OK"]
+    lines += [f"return State(tidied(s.q), s.m, closed((*s.zeta, *s.dL))), {'memory' if carried else '()'}, OK"]
     step = function("step(body, p, t, s, h, memory)", lines, names)
     evaluations = sum(s.evaluations for s in used.stages)
     start: Start = pull if carried else nothing
@@ -354,9 +356,11 @@ class Increments(NamedTuple):
             vectors = form.vectors + count
             make = form.make
             kept = packing(0, vectors, form.width, form.numbers, lanes=form.lanes or form.width)
-        start, change = make(pull, scales.carried)
+        columns = None if self.memory_of_each else getattr(pull, "__columns__", None)
+        start, change = make(pull.__rows__ if columns else pull, scales.carried)  # type: ignore[attr-defined]
         costs = (self.evaluations_at_start, self.evaluations_per_step)
-        return BoundStep(start, self._adding(change), memory, *costs, packing=kept, carried=count)
+        step = tangent.in_rows(self._adding(change), columns) if columns else self._adding(change)
+        return BoundStep(start, step, memory, *costs, packing=kept, carried=count)
 
     def _bound_in_lanes(self, form: InLanes, pull: Pull, depends: Depends) -> BoundStep:
         before = LOW if self.compensated else 0

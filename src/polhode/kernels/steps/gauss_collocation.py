@@ -28,6 +28,7 @@ from polhode.kernels.status import NO_CONVERGENCE, OK, UNSOUND
 from polhode.kernels.steps.coefficients import lagrange, legendre_point
 from polhode.kernels.steps.compose import Increments, InLanes, Make
 from polhode.kernels.steps.flows import pull_lane_by_lane
+from polhode.kernels.steps.tangent import Columns, column_slopes
 from polhode.kernels.types import Inertia, Params, Pull, Start, State, Vec3
 
 MOST_ITERATIONS = 60
@@ -167,9 +168,9 @@ class Dialect(NamedTuple):
     """Writes the row of this name."""
     each: Callable[[str, str], str]
     """`each(name, formula)` writes the line that computes the row of this name from a formula of other rows."""
-    torque: Callable[[Pull, int], Any]
+    torque: Callable[..., Any]
     """Returns `torque(body, p, t, h, y0, ..., y6)`, which computes the three rows of the torque; if the torque carries
-    numbers, it takes their rows as well, and computes those of the derivatives."""
+    numbers, it takes their rows as well, and computes those of the derivatives, or of other numbers that it finds."""
     kept: Callable[[int], str]
     """Writes row a of the memory."""
     keep: Callable[[str], str]
@@ -255,14 +256,14 @@ def one_by_one(c: Collocation, *, compensated: bool, changing: bool = False) -> 
         at = (re.sub(rf"\b([{ROWS}]\d+)\b", rf"\1_{i}", formula) for i in range(count))
         return f"{row(name)} = {', '.join(at)}"
 
-    def torque(pull: Pull, carried: int) -> Any:
-        lines = []
+    def torque(pull: Pull, carried: int, found: int = 0) -> Any:
+        lines, found = [], found or carried
         for i, node in enumerate(c.nodes):
             state = _state_text([f"y{a}[{i}]" for a in range(len(STATE) + carried)])
-            into = f"n{i}, d{i}" if carried else f"n{i}"
+            into = f"n{i}, d{i}" if found else f"n{i}"
             lines.append(f"{into} = pull({f'body[{i}]' if changing else 'body'}, p, t + {node!r} * h, {state})")
         parts = [", ".join(f"n{i}[{k}]" for i in range(count)) for k in range(3)]
-        parts += [", ".join(f"d{i}[{k}]" for i in range(count)) for k in range(carried)]
+        parts += [", ".join(f"d{i}[{k}]" for i in range(count)) for k in range(found)]
         lines.append(f"return {', '.join(f'({part})' for part in parts)}")
         return function(f"torque(body, p, t, h, {', '.join(values(carried))})", lines, {"pull": pull, "State": State})
 
@@ -328,13 +329,13 @@ def together(c: Collocation, *, compensated: bool, torque_too: bool = True) -> D
         lines += [f"x, e = two_sum(x, exchanged(x, {k}))", f"r = r + exchanged(r, {k}) + e"]
     increment = function("increment(h, f)", [*lines, "return lane(x, 0), lane(r, 0)"], names)
 
-    def torque(pull: Pull, carried: int) -> Any:
-        rows = values(carried)
+    def torque(pull: Pull, carried: int, found: int = 0) -> Any:
+        rows, found = values(carried), found or carried
         lines = [f"return pull(body, p, t + {lanes(c.nodes)} * h, {_state_text(rows)})"]
-        if carried:
-            parts = [f"n[{k}]" for k in range(3)] + [f"d[{k}]" for k in range(carried)]
+        if found:
+            parts = [f"n[{k}]" for k in range(3)] + [f"d[{k}]" for k in range(found)]
             lines = [f"n, d = {lines[0].removeprefix('return ')}", f"return {', '.join(parts)}"]
-        here = pull if torque_too else pull_lane_by_lane(pull, count, carried)
+        here = pull if torque_too else pull_lane_by_lane(pull, count, found)
         return function(f"torque(body, p, t, h, {', '.join(rows)})", lines, {"pull": here, "State": State, **names})
 
     def same(number: str) -> str:
@@ -430,12 +431,16 @@ def collocated(dialect: Dialect, *, compensated: bool, changing: bool = False) -
     """
 
     def make(pull: Pull, carried: tuple[float, ...] = ()) -> tuple[Start, Any]:
-        count = len(carried)
-        begin, head, lines, names = _collocation_text(dialect, compensated, count, changing=changing)
+        count, known = len(carried), getattr(pull, "__columns__", None)
+        begin, head, lines, names = _collocation_text(dialect, compensated, count, known, changing=changing)
         slope = slope_of(pull, carries=count > 0)
         start: Start = function("start(body, p, t, s)", begin, {"slope": slope, "from_lanes": from_lanes})
         if count:
             names |= {"units": sizes_of(carried).units, "larger": larger}
+        if known is not None:
+            slopes: Any = pull.__slopes__  # type: ignore[attr-defined]
+            names |= {"slopes": dialect.torque(slopes, 0, known.matrices)}
+            pull, count = pull.__alone__, 0  # type: ignore[attr-defined]
         torque = dialect.torque(pull if changing else veering(pull, count > 0), count)
         return start, function(head, lines, names | {"torque": torque})
 
@@ -443,12 +448,13 @@ def collocated(dialect: Dialect, *, compensated: bool, changing: bool = False) -
 
 
 def _collocation_text(
-    dialect: Dialect, compensated: bool, carried: int, *, changing: bool
+    dialect: Dialect, compensated: bool, carried: int, columns: Columns | None, *, changing: bool
 ) -> tuple[list[str], str, list[str], dict[str, Any]]:
     """The lines of `start`, the head and the lines of `change`, and the names that these read."""
     state, row = parts_of(carried), dialect.row
     parts = range(len(state))
-    sweep = [torque_of(dialect, "y", carried)]
+    iterates = 0 if columns else carried
+    sweep = [torque_of(dialect, "y", iterates)]
     groups: tuple[tuple[int, ...], ...] = GROUPS
     rates = [f"half{k} * (y{4 + k} - g[{k}])" for k in range(3)]
     slopes, heads = SLOPES, [
@@ -460,7 +466,7 @@ def _collocation_text(
         sweep = [sweep[0].replace("torque(body,", "torque(bodies,")]
         rates, groups, slopes = HALF_RATES, ((4, 5, 6), *GROUPS[2:]), SLOPES | SLOPES_OF_CHANGING
         heads = [*dialect.bodies, "g = internal(body)"]
-    for group in (*groups, *((a,) for a in range(len(STATE), len(state)))):
+    for group in (*groups, *((a,) for a in range(len(STATE), len(STATE) + iterates))):
         if group[0] == 0 or group == (4, 5, 6):
             sweep += [dialect.each(f"v{k}", rate) for k, rate in enumerate(rates)]
         sweep += [dialect.each(f"f{a}", slopes[a] if a in slopes else f"n{a - 4}") for a in group]
@@ -473,7 +479,8 @@ def _collocation_text(
         *(f"{row(f'y{a}')} = ahead(h, s.{state[a]}, {dialect.kept(a)})" for a in parts),
         *(f"low{a} = ({dialect.same(f'low[{a}]') if compensated else 0.0})" for a in parts),
         "exact = p.tuning[0] == 0.0",
-        *iterated(dialect, sweep, from_nothing=False, carried=carried),
+        *iterated(dialect, sweep, from_nothing=False, carried=iterates),
+        *(_columns_solved(dialect, columns) if columns else []),
         f"keep = ({', '.join(dialect.keep(f'f{a}') for a in parts)}, max(0.0, k - LEEWAY), spent)",
     ]  # fmt: skip
     lines += [f"d{a}, r{a} = h * d{a}, 0.0" for a in parts]
@@ -495,6 +502,47 @@ def _collocation_text(
     head = f"change(body, p, t, s, {'low, ' if compensated else ''}h, memory)"
     begin = ["d = slope(body, p, t, s)", f"return ({', '.join(dialect.same(f'd.{part}') for part in state)}, 0.0, 1.0)"]
     return begin, head, lines, names
+
+
+def _columns_solved(dialect: Dialect, columns: Columns) -> list[str]:
+    """Writes the lines that solve the equations of columns, which are linear, once the nodes of the motion are known.
+
+    They leave the mean slopes of columns. The iteration converges about as that of the motion did; one component is
+    updated after the other, since the next columns are there to be computed while one waits.
+    """
+    K, row, at = columns.width, dialect.row, len(STATE)
+    numbers, own = range(at, at + 7 * K), range(columns.matrices)
+    rows = ", ".join([*(row(f"n{k}") for k in range(3)), *(row(f"x{k}") for k in own)])
+    sweep = []
+    for i in (4, 5, 6, 0, 1, 2, 3):
+        for j in range(K):
+            text = column_slopes(
+                columns, [f"y{at + K * k + j}" for k in range(7)],
+                lambda k, j=j: f"p.values[{columns.parameters + K * k + j}]",  # type: ignore[misc]
+            )[i]  # fmt: skip
+            a = at + K * i + j
+            sweep += [dialect.each(f"f{a}", text)]
+            sweep += [f"{row(f'y{a}')} = integrate(h, s.z[{a - at}], 0.0, {row(f'f{a}')})"]
+    nodes = ", ".join(row(f"y{a}") for a in range(at))
+    sizes = "".join(f"larger(s.z[{a - at}], h * e{a}), " for a in numbers)
+    changes = ", ".join(f"(e{a} - d{a}) * (e{a} - d{a})" for a in numbers)
+    return [
+        f"{rows} = slopes(body, p, t, h, {nodes})",
+        f"{' = '.join(f'd{a}' for a in numbers)} = 0.0",
+        f"spent += {dialect.nodes}.0",
+        "sure, before, scale, most = k - 2, 0.0, 0.0, MOST_ITERATIONS if status == OK else 0",
+        "status = NO_CONVERGENCE if most > 0 else status",
+        "for i in range(most):",
+        *(f"    {line}" for line in sweep),
+        "    if i < sure:",
+        "        continue",
+        *(f"    e{a} = mean({row(f'f{a}')})" for a in numbers),
+        "    if i <= sure or i == 0:",
+        f"        scale = inverse2(max({sizes}))",
+        f"    moved = scale * h * h * max({changes})",
+        *(f"    d{a} = e{a}" for a in numbers),
+        *_settled("i"),
+    ]
 
 
 @lru_cache(maxsize=128)
@@ -550,6 +598,13 @@ def iterated(dialect: Dialect, sweep: Sequence[str], *, from_nothing: bool, carr
         *(f"        scale{a} = inverse2(u[{a - len(STATE)}])" for a in numbers),
         f"    moved = h * h * max(norm2(dq), scale * dot(dm, dm){changes})",
         *(f"    d{a} = e{a}" for a in parts),
+        *_settled("k", first),
+    ]
+
+
+def _settled(k: str, first: str = "0.0") -> list[str]:
+    """Writes the end of an iteration: whether another is needed, by how far this one moved."""
+    return [
         "    shrinks = moved <= 0.25 * before and moved * moved <= enough * before",
         "    if shrinks or (moved <= ROUND_OFF_CHANGE2 and 0.0 < before <= moved):",
         "        status = OK",
@@ -557,7 +612,7 @@ def iterated(dialect: Dialect, sweep: Sequence[str], *, from_nothing: bool, carr
         "    if not moved < 1e300:",  # neither infinite nor NaN can be iterated away
         "        status = UNSOUND",
         "        break",
-        f"    before = moved if k > sure else ({first})",
+        f"    before = moved if {k} > sure else ({first})",
     ]
 
 

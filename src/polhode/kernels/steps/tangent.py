@@ -15,12 +15,12 @@ Steps of other methods take columns as carried numbers, in the variables that th
 momentum, whose differential equations are those of `slopes_of`.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import cache
 from math import nan, sqrt
 from typing import Any, NamedTuple
 
-from polhode.kernels.algebra.quat import advanced, conjugate, derivative, multiply, to_space
+from polhode.kernels.algebra.quat import advanced, conjugate, multiply, to_space
 from polhode.kernels.algebra.trig import half_turn
 from polhode.kernels.algebra.vec import combine, cross, dot, placed, times
 from polhode.kernels.callback_torques import apart
@@ -343,12 +343,17 @@ class Columns(NamedTuple):
     by_tensor: bool = False
     """Whether some columns change the tensor of the body."""
 
+    @property
+    def matrices(self) -> int:
+        """The numbers by which slopes of columns are known (`slopes_of`)."""
+        return 33 + 3 * self.by
+
     def row(self, first: str, k: int) -> str:
         """Writes the row of the k-th numbers of all columns, from p[first] on."""
         return f"row_of(({''.join(f'v[{first} + {self.width * k + j}], ' for j in range(self.width))}))"
 
 
-def _seen(torque: UserTorque, slopes: UserTorque, columns: Columns, *, tilted: bool, windowed: bool) -> Any:
+def _seen(torque: UserTorque, slopes: Any, columns: Columns, *, tilted: bool, windowed: bool) -> Any:
     """Returns `seen(body, p, t, s)`: the torque in the user's axes, its slopes, and the attitude of these axes."""
     plain = apart(torque)
     count, more = columns.parameters, columns.by > 0 or columns.by_tensor
@@ -413,71 +418,117 @@ def push_columns(columns: Columns) -> Any:
 
 
 @cache
-def spread(count: int) -> tuple[Any, Any]:
-    """Returns `opened(s)` and `closed(s)`: between numbers that a state carries and columns in lanes."""
-    places = tuple((i, j) for i in range(6) for j in range(count))
+def spread(width: int, parts: int) -> tuple[Any, Any]:
+    """Returns `opened(z)` and `closed(rows)`: between numbers that a state carries and columns in lanes."""
+    places = tuple((i, j) for i in range(parts) for j in range(width))
 
-    def opened(s: State) -> TangentState:
-        rows: Any = tuple(row_of(s.z[count * i : count * (i + 1)]) for i in range(6))
-        return TangentState(s.q, s.m, rows[:3], rows[3:])
+    def opened(z: Any) -> Any:
+        return tuple(row_of(z[width * i : width * (i + 1)]) for i in range(parts))
 
-    def closed(q: Quat, s: TangentState) -> State:
-        rows: Any = (*s.zeta, *s.dL)
-        return State(q, s.m, tuple(lane(rows[i], j) for i, j in places))
+    def closed(rows: Any) -> Any:
+        return tuple(lane(rows[i], j) for i, j in places)
 
     return opened, closed
 
 
+def in_rows(step: Any, columns: Columns) -> Any:
+    """A step for the torque that `slopes_of` has as `__rows__`: its columns are lanes from its start to its end."""
+    opened, closed = spread(columns.width, 7)
+
+    def opening(body: Inertia, p: Params, t: float, s: State, h: float, memory: Any) -> tuple[State, Any, int]:
+        new, fresh, status = step(body, p, t, State(s.q, s.m, opened(s.z)), h, memory)
+        return State(new.q, new.m, closed(new.z)), fresh, status
+
+    return opening
+
+
+def _nothing(t: float, q: Quat, w: Vec3, p: Any) -> tuple[float, ...]:
+    """The slopes of a torque that are not asked for."""
+    return ()
+
+
+def column_slopes(columns: Columns, z: Sequence[str], number: Callable[[int], str]) -> list[str]:
+    """Writes the slopes of the seven numbers z of a column, from those of the motion there.
+
+    The numbers are dq and dm in principal axes. They obey dq' = (dq (0, w) + q (0, dw)) / 2 and
+    dm' = dm x w + m x dw + dN, with dw = I^-1 (dm - dI w). Half the rate is v0, v1, v2; the other matrices are the
+    numbers x0, x1, ... of `slopes_of`. `number(k)` writes what the column changes: parameters, then the tensor.
+    """
+    a, b = z[:4], z[4:]
+    c = list(b)
+    if columns.by_tensor:
+        tensor = [[number(columns.by + k) for k in row] for row in ((0, 3, 4), (3, 1, 5), (4, 5, 2))]
+        c = [f"({b[i]} - 2.0 * ({x} * v0 + {y} * v1 + {z} * v2))" for i, (x, y, z) in enumerate(tensor)]
+    found = [
+        f"fma(-{a[3]}, v2, fma(-{a[2]}, v1, -{a[1]} * v0))", f"fma({a[2]}, v2, fma(-{a[3]}, v1, {a[0]} * v0))",
+        f"fma(-{a[1]}, v2, fma({a[0]}, v1, {a[3]} * v0))", f"fma({a[1]}, v1, fma({a[0]}, v2, -{a[2]} * v0))",
+        *(f"fma(2.0 * v{k}, {b[j]}, (-2.0 * v{j}) * {b[k]})" for j, k in ((1, 2), (2, 0), (0, 1))),
+    ]  # fmt: skip
+    for i in range(7):
+        terms = [(f"x{3 * i + k}", c[k]) for k in range(3)]
+        if i > 3:
+            terms += [(f"x{21 + 4 * (i - 4) + k}", a[k]) for k in range(4)]
+            terms += [(f"x{33 + 3 * k + i - 4}", number(k)) for k in range(columns.by)]
+        for x, y in terms:
+            found[i] = f"fma({x}, {y}, {found[i]})"
+    return found
+
+
 @cache
 def slopes_of(torque: UserTorque, slopes: UserTorque, columns: Columns, *, tilted: bool, windowed: bool) -> Any:
-    """The torque with columns in the form that methods call one that carries numbers.
+    """The torque with columns in the form that methods call one that carries numbers, first the first of all columns.
 
-    The numbers are dq and dm in principal axes, first the first number of all columns. They obey
-    dq' = (dq (0, w) + q (0, dw)) / 2 and dm' = dm x w + m x dw + dN, with dw = I^-1 (dm - dI w).
+    It has the same with columns in lanes as `__rows__`, the torque alone as `__alone__`, and, as `__slopes__`, the
+    torque with the matrices of `column_slopes`: dq'/dw I^-1, 4 x 3, dm'/dw I^-1, 3 x 3, dm'/dq, 3 x 4, and dm'/dp.
     """
-    K = columns.width
-    rows = [f"row_of(({''.join(f'z[{K * i + j}], ' for j in range(K))}))" for i in range(7)]
+    turned = ["n = to_space(conjugate(p.axes), n)"] if tilted else []
     lines = [
         "n, d, q = seen(body, p, t, s)",
-        "w, v, z = rate_of(body, s.m), p.values, s.z",
-        f"a, b = ({', '.join(rows[:4])}), ({', '.join(rows[4:])})",
-        # zeta = 2 dq q*, by the quaternion of the principal axes
-        "u, c = (s.q[1], s.q[2], s.q[3]), cross((a[1], a[2], a[3]), (s.q[1], s.q[2], s.q[3]))",
-        "e = (2.0 * (a[1] * s.q[0] - a[0] * u[0] - c[0]), 2.0 * (a[2] * s.q[0] - a[0] * u[1] - c[1]),"
-        " 2.0 * (a[3] * s.q[0] - a[0] * u[2] - c[2]))",
-        "y = applied(((d[0], d[1], d[2]), (d[3], d[4], d[5]), (d[6], d[7], d[8])), e)",
+        "i, v, q = body.inverse, times((0.5, 0.5, 0.5), body.inverse), s.q",
+        "D, F = ((d[0], d[1], d[2]), (d[3], d[4], d[5]), (d[6], d[7], d[8])), crossing(s.m)",
     ]
-    at = columns.parameters
-    moved, first = "b", 9
-    if columns.by_tensor:
-        at += K * columns.by
-        tensor = [columns.row(str(at), i) for i in range(6)]
-        lines += [f"X = ({', '.join(tensor)})"]
-        lines += ["b0 = (b[0] - (X[0] * w[0] + X[3] * w[1] + X[4] * w[2]), b[1] - (X[3] * w[0] + X[1] * w[1]"
-                  " + X[5] * w[2]), b[2] - (X[4] * w[0] + X[5] * w[1] + X[2] * w[2]))"]  # fmt: skip
-        moved = "b0"
-    lines += [f"dw = times({moved}, body.inverse)"]
-    if columns.by_rate:
-        seen_rate = "to_space(p.axes, dw)" if tilted else "dw"
-        lines += ["y = combine(y, 1.0, applied(((d[9], d[10], d[11]), (d[12], d[13], d[14]), (d[15], d[16], d[17])),"
-                  f" {seen_rate}))"]  # fmt: skip
-        first = 18
-    for i in range(columns.by):
-        k = first + 3 * i
-        lines += [f"x = {columns.row(str(columns.parameters), i)}"]
-        lines += [f"y = (fma(d[{k}], x, y[0]), fma(d[{k + 1}], x, y[1]), fma(d[{k + 2}], x, y[2]))"]
     if tilted:
-        lines += ["n, y = to_space(conjugate(p.axes), n), to_space(conjugate(p.axes), y)"]
-    numbers = [f"lane({x}[{i}], {j})" for x, count in (("f", 4), ("g", 3)) for i in range(count) for j in range(K)]
-    lines += [
-        "f, o = derivative(a, w), derivative(s.q, dw)",
-        "f = (f[0] + o[0], f[1] + o[1], f[2] + o[2], f[3] + o[3])",
-        "g = combine(combine(cross(b, w), 1.0, cross(s.m, dw)), 1.0, y)",
-        f"return n, ({', '.join(numbers)})",
-    ]
-    seen = _seen(torque, slopes, columns, tilted=tilted, windowed=windowed)
-    names = {"seen": seen, "row_of": row_of, "lane": lane, "derivative": derivative, "rate_of": rate_of, **_ALGEBRA}
-    return function("pull(body, p, t, s)", lines, names)
+        lines += ["A = matrix_of(p.axes)", "T = transposed(A)", "D = product(T, D)"]
+    first = 18 if columns.by_rate else 9
+    if columns.by_rate:
+        lines += ["W = ((d[9], d[10], d[11]), (d[12], d[13], d[14]), (d[15], d[16], d[17]))"]
+        lines += ["W = product(product(T, W), A)"] if tilted else []
+        lines += ["F = summed(F, 1.0, W)"]
+    # zeta = 2 dq q*, by the quaternion of the principal axes
+    parts = ("-q[1]", "-q[2]", "-q[3]"), ("q[0]", "q[3]", "-q[2]"), ("-q[3]", "q[0]", "q[1]"), ("q[2]", "-q[1]", "q[0]")
+    lines += [f"C{k} = applied(D, (2.0 * {x}, 2.0 * {y}, 2.0 * {z}))" for k, (x, y, z) in enumerate(parts)]
+    names = [f"{x} * v[{k}]" for row in (("-q[1]", "-q[2]", "-q[3]"), ("q[0]", "-q[3]", "q[2]"),
+             ("q[3]", "q[0]", "-q[1]"), ("-q[2]", "q[1]", "q[0]")) for k, x in enumerate(row)]  # fmt: skip
+    names += [f"F[{j}][{k}] * i[{k}]" for j in range(3) for k in range(3)]
+    names += [f"C{k}[{j}]" for j in range(3) for k in range(4)]
+    for k in range(columns.by):
+        at = first + 3 * k
+        lines += [f"P{k} = (d[{at}], d[{at + 1}], d[{at + 2}])"]
+        lines += [f"P{k} = to_space(conjugate(p.axes), P{k})"] if tilted else []
+        names += [f"P{k}[{j}]" for j in range(3)]
+    head = "pull(body, p, t, s)"
+    seen, alone = (
+        {"seen": _seen(torque, f, columns, tilted=tilted, windowed=windowed), **_ALGEBRA} for f in (slopes, _nothing)
+    )
+    known = function(head, [*lines, *turned, f"return n, ({', '.join(names)})"], seen)
+    z = [f"z{i}" for i in range(7)]
+    both = [
+        "n, x = known(body, p, t, s)", "w, v = rate_of(body, s.m), p.values", f"{', '.join(z)} = s.z",
+        *(f"x{k} = x[{k}]" for k in range(columns.matrices)), *(f"v{k} = 0.5 * w[{k}]" for k in range(3)),
+        *(f"y{k} = {columns.row(str(columns.parameters), k)}" for k in range(columns.by + 6 * columns.by_tensor)),
+        f"return n, ({', '.join(column_slopes(columns, z, 'y{}'.format))})",
+    ]  # fmt: skip
+    rows = function(head, both, {"known": known, "row_of": row_of, "rate_of": rate_of, "fma": fma})
+    opened, closed = spread(columns.width, 7)
+
+    def pull(body: Inertia, p: Params, t: float, s: State) -> Any:
+        n, d = rows(body, p, t, State(s.q, s.m, opened(s.z)))
+        return n, closed(d)
+
+    made: Any = pull
+    made.__columns__, made.__slopes__, made.__rows__ = columns, known, rows
+    made.__alone__ = function(head, ["n, d, q = seen(body, p, t, s)", *turned, "return n"], alone)
+    return made
 
 
 _ALGEBRA: dict[str, Any] = {

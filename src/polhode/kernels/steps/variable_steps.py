@@ -14,6 +14,7 @@ from polhode.kernels.states import sizes_of
 from polhode.kernels.status import NO_CONVERGENCE, OK, STALLED
 from polhode.kernels.steps.compose import Scheme, nothing_of
 from polhode.kernels.steps.dop853 import EVALUATIONS, pair
+from polhode.kernels.steps.tangent import in_rows
 from polhode.kernels.types import BoundStep, Depends, Inertia, Params, Pull, Scales, State, Vec3
 
 Monitor = Callable[[Inertia, Vec3, State], float]
@@ -62,7 +63,8 @@ class Adaptive(NamedTuple):
         numbers, evaluations.
         """
         carried = scales.carried if scales is not None else ()
-        slope, attempt = pair(pull, carried)
+        columns = getattr(pull, "__columns__", None)
+        slope, attempt = pair(pull.__rows__ if columns else pull, carried)  # type: ignore[attr-defined]
         of, grown, last = sizes_of(carried).of, sizes_of(carried).grown, 3 + len(carried)
         start = nothing_of(last + 1)
 
@@ -93,7 +95,8 @@ class Adaptive(NamedTuple):
         def again(body: Inertia, p: Params, t: float, s: State, memory: Any) -> Any:
             return (0.0, memory[1], memory[2], *of(memory), 0.0)
 
-        return BoundStep(start, step, last + 1, 0, None, exactly, again, limited=True, carried=len(carried))
+        steps = (in_rows(step, columns), in_rows(exactly, columns)) if columns else (step, exactly)
+        return BoundStep(start, steps[0], last + 1, 0, None, steps[1], again, limited=True, carried=len(carried))
 
 
 class Reversible(NamedTuple):
