@@ -367,6 +367,19 @@ def test_tolerance(plain: None) -> None:
     assert error < run.derivatives.error < 1e-6
 
 
+def test_error_between_many_kinks() -> None:
+    """Two runs that make the same steps, one from each kink to the next, do not show that there is no error."""
+    t = np.linspace(-1.0, 6.0, 60)
+    table = ph.Table(t, 0.2 * np.stack([np.sin(t), np.cos(t), 0.3 * t], axis=1), frame="space", kind="linear")
+    asked: dict[str, Any] = START | {"omega": [3.0, 10.0, 2.0], "t_span": (0.0, 4.0), "t_eval": [4.0]}
+    fine = ph.simulate(ph.Body(TENSOR), table, **asked, rtol=1e-11, derivatives="omega").jacobian
+    run = ph.simulate(ph.Body(TENSOR), table, **asked, rtol=1e-2, derivatives="omega")
+    assert run.derivatives is not None
+    assert run.derivatives.error is not None
+    off = np.abs(run.jacobian - fine).max() / np.abs(fine).max()
+    assert 0.0 < off < run.derivatives.error < 1e-3
+
+
 def test_free_body_within_a_tolerance(plain: None) -> None:
     """Without a torque the Jacobian is that of the closed form."""
     run = ph.simulate(ph.Body(TENSOR), **START, rtol=1e-9, derivatives=("omega", "moments"))
