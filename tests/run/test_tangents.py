@@ -565,12 +565,12 @@ def test_ensemble(how: dict[str, Any]) -> None:
 
 
 def scaled(v: Any, by: float) -> Any:
-    """A helper of a torque."""
+    """A function that a torque calls."""
     return by * v[0], by * v[1], by * v[2]
 
 
 def test_arguments_by_name(plain: None) -> None:
-    """A torque may call its helpers with arguments by name, and is derived from its code."""
+    """A torque may call a function with arguments by name, and is derived from its code."""
 
     def damped(t: float, q: Any, w: Any, p: Any) -> Any:
         return scaled(w, by=-p[0])
@@ -590,7 +590,7 @@ def test_columns_that_overflow(unstable: int) -> None:
     """A body whose columns grow beyond all numbers has no Jacobian, whichever it is, and the others have theirs."""
     rates = np.array([[0.0, 0.0, 10.0], [0.0, 0.0, 10.0]])
     rates[unstable] = [0.0, 10.0, 0.0]  # about the middle axis, with neighbours that leave it as exp(5.8 t)
-    brake = ph.ConstantSpaceTorque([0.0, 0.0, 0.0])
+    brake = ph.ConstantSpaceTorque((0.0, 0.0, 0.0))
     many = ph.ensemble(
         ph.Body([1.0, 2.0, 3.0]), brake, omega=rates, t_span=(0.0, 150.0), method="RK4", step=0.02, every=7500,
         derivatives="omega",
