@@ -38,9 +38,11 @@ def _mr2(axes: str) -> Method:
         " times that of the best order for each body in the geometric mean, if the body is free, and an order that"
         " knows nothing of the moments has 4.4 times; under a torque as large as the energy these are 1.8 and 2.8. It"
         " is the best choice of axes unless you measure your own body. The bodies of an ensemble must agree on that"
-        " order. laskar2019 raises the order to four with fractions that depend on the moments; the exact flow costs"
-        " less than any of these: measured, 1.3 times as much as a step of MR2, which has five rotations, and MR4"
-        " three times as much.",
+        " order. With fractions that depend on the moments eight rotations a step are of order four for a free body"
+        " (laskar2019): solved for 95 bodies drawn at random, 63 have real ones, and need 0.43 of the rotations of"
+        " MR4S for the same error; for nearly symmetric bodies none were found, so no method here has them. The exact"
+        " flow costs less than any of these: measured, 1.3 times as much as a step of MR2, which has five rotations,"
+        " and MR4 three times as much.",
         cite="celledoni2006,fasso2003,laskar2019,mclachlan1993,reich1996,dullweber1997",
         order=2,
         accepts=Depends.POSITION | Depends.TIME,
