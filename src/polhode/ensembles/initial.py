@@ -14,7 +14,7 @@ from polhode.files.records import TorqueFromFile
 from polhode.problem import Problem, checked_state
 from polhode.samples import BLOCK, Draws, is_drawn
 from polhode.support import checks
-from polhode.support.arrays import Floats, columns, greatest, least
+from polhode.support.arrays import Floats, columns, greatest, least, row_products
 from polhode.torques import CustomTorque, SumTorque, Torque, checked
 from polhode.torques.no_torque import Free
 from polhode.torques.table import Table, with_common_breakpoints
@@ -116,9 +116,9 @@ class Bodies:
         if self.axes is None:
             rates: Floats = momentum / self.moments[:, None, :]
             return rates
-        axes = np.array([b.axes for b in self.listed])
-        principal = (momentum @ axes) / self.moments[:, None, :]
-        return np.asarray(principal @ axes.transpose(0, 2, 1))
+        axes = np.array([b.axes for b in self.listed])[:, None]  # as in `Body.rate`, to the bit
+        principal = row_products(momentum, axes) / self.moments[:, None, :]
+        return row_products(principal, np.swapaxes(axes, 2, 3))
 
     def momentum(self, rates: Floats, n: int) -> Floats:
         """The angular momentum I w of every body at the start, with that of its rotor."""
@@ -127,8 +127,7 @@ class Bodies:
         elif all(b.aligned for b in self.listed):
             momentum = rates * self.moments
         else:
-            x, y, z = self.tensors.transpose(1, 0, 2)  # as in `Body.momentum`, to the bit
-            momentum = rates[:, :1] * x + rates[:, 1:2] * y + rates[:, 2:] * z
+            momentum = row_products(rates, self.tensors)  # as in `Body.momentum`, to the bit
         return np.broadcast_to(momentum if self.rotors is None else momentum + self.rotors, (n, 3))
 
     def parameter_rows(self, torque: Torque) -> Floats:

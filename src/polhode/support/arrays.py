@@ -49,8 +49,8 @@ def dots(a: Floats, b: Floats) -> Floats:
 
 
 def row_products(v: Floats, matrix: Floats) -> Floats:
-    """V @ matrix for rows of three, term by term: no bit depends on how many rows there are."""
-    x, y, z = matrix
+    """V @ matrix for rows of three, term by term: no bit depends on how many rows, or matrices, there are."""
+    x, y, z = (matrix[..., k, :] for k in range(3))
     return np.asarray(v[..., :1] * x + v[..., 1:2] * y + v[..., 2:] * z)
 
 
