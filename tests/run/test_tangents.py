@@ -438,18 +438,31 @@ def test_chaos() -> None:
     assert many > 8.0
 
 
-def test_stopped(plain: None) -> None:
+@pytest.mark.parametrize("method", ["RK4", "SABA", "G8"])
+def test_stopped(plain: None, method: str) -> None:
     """A run that fails leaves the motion up to there, without the columns."""
 
     def broken(t: float, q: Any, w: Any, p: Any) -> Any:
         return 0.0, 0.0, math.log(5.0 - t)
 
     acting = ph.torque(broken)
-    with pytest.raises(ph.SimulationFailed) as stopped:
-        ph.simulate(ph.Body(TENSOR), acting, **(START | {"t_eval": None}), method="RK4", step=0.1, derivatives=BY)
+    with pytest.raises(ph.SimulationFailed, match="broken raised ValueError") as stopped:
+        ph.simulate(ph.Body(TENSOR), acting, **(START | {"t_eval": None}), method=method, step=0.1, derivatives=BY)
     assert stopped.value.solution.torque is acting
     assert stopped.value.solution.state.shape == (stopped.value.solution.t.size, 0)
     assert 4.5 < stopped.value.solution.t_last <= 5.0
+
+
+@pytest.mark.parametrize("method", ["SABA", "G8"])
+def test_columns_up_to_the_largest_number(method: str) -> None:
+    """A run ends where a column exceeds 1e308, not where its square does."""
+    top, start = ph.HeavyTop(2.0, (0.1, 0.0, 0.3)), START | {"t_span": (0.0, 2e4), "t_eval": None, "every": 100}
+    with pytest.raises(ph.SimulationFailed, match="produced NaN or infinity") as stopped:
+        ph.simulate(ph.Body((1, 1.4, 2.1)), top, **start, method=method, step=0.2, derivatives="omega")
+    last = stopped.value.solution.t_last
+    whole = START | {"t_span": (0.0, last - 40.0), "t_eval": [last - 40.0]}
+    run = ph.simulate(ph.Body((1, 1.4, 2.1)), top, **whole, method=method, step=0.2, derivatives="omega")
+    assert 1e280 < np.abs(run.jacobian).max() < math.inf
 
 
 @ph.torque

@@ -30,6 +30,7 @@ from polhode.support.arrays import Floats
 from polhode.support.interrupts import attempted, faults_ignored, is_from_handler
 from polhode.support.returned_numbers import no_real_number, plain_item, size_of
 from polhode.torques import CustomTorque, SumTorque, Torque
+from polhode.torques._tangent import TangentTorque
 
 CALLBACK_SECONDS = 6e-7
 """The time that a program needs to call a Python function, without the time in that function."""
@@ -169,6 +170,8 @@ def fault_of_torque(
 ) -> Fault | None:  # fmt: skip
     """What the torque did wrong in a failed step, found by making that step again; None: nothing."""
     faults: list[Fault] = []
+    if isinstance(torque, TangentTorque):  # its columns do nothing wrong
+        torque, scales, s = torque.plain, scales._replace(carried=()), State(s.q, s.m)
 
     def note(fault: Fault) -> None:
         if stepper.enter is not None and not min(span) <= fault.t <= max(span):

@@ -525,21 +525,22 @@ def _columns_solved(dialect: Dialect, columns: Columns) -> list[str]:
             sweep += [f"{row(f'y{a}')} = integrate(h, s.z[{a - at}], 0.0, {row(f'f{a}')})"]
     nodes = ", ".join(row(f"y{a}") for a in range(at))
     sizes = "".join(f"larger(s.z[{a - at}], h * e{a}), " for a in numbers)
-    changes = ", ".join(f"(e{a} - d{a}) * (e{a} - d{a})" for a in numbers)
+    changes = ", ".join(f"abs(e{a} - d{a})" for a in numbers)
     return [
         f"{rows} = slopes(body, p, t, h, {nodes})",
         f"{' = '.join(f'd{a}' for a in numbers)} = 0.0",
         f"spent += {dialect.nodes}.0",
-        "sure, before, scale, most = k - 2, 0.0, 0.0, MOST_ITERATIONS if status == OK else 0",
-        "status = NO_CONVERGENCE if most > 0 else status",
-        "for i in range(most):",
+        "sure, before, scale, last = k - 2, 0.0, 0.0, MOST_ITERATIONS if status == OK else 0",
+        "status = NO_CONVERGENCE if last > 0 else status",
+        "for i in range(last):",
         *(f"    {line}" for line in sweep),
         "    if i < sure:",
         "        continue",
         *(f"    e{a} = mean({row(f'f{a}')})" for a in numbers),
         "    if i <= sure or i == 0:",
-        f"        scale = inverse2(max({sizes}))",
-        f"    moved = scale * h * h * max({changes})",
+        f"        scale = h / max({sizes}1e-300)",
+        f"    most = scale * max({changes})",  # squares of columns may exceed 1e308
+        "    moved = most * most",
         *(f"    d{a} = e{a}" for a in numbers),
         *_settled("i"),
     ]
