@@ -73,15 +73,20 @@ def _scaled(h: float, v: Vec3) -> Vec3:
     return (h * v[0], h * v[1], h * v[2])
 
 
+def rotation_less_one(w: float, v: Vec3) -> Matrix:
+    """R - 1, for a quaternion (w, v) of unit length: 2 w [v x] + 2 [v x]^2."""
+    (x, y, z), (a, b, c) = v, _scaled(2.0, v)
+    return (
+        (-fma(b, y, c * z), fma(a, y, -(c * w)), fma(a, z, b * w)),
+        (fma(a, y, c * w), -fma(a, x, c * z), fma(b, z, -(a * w))),
+        (fma(a, z, -(b * w)), fma(b, z, a * w), -fma(a, x, b * y)),
+    )
+
+
 def matrix_of(q: Quat) -> Matrix:
     """R, for a quaternion of unit length."""
-    w, x, y, z = q
-    a, b, c = 2.0 * x, 2.0 * y, 2.0 * z
-    return (
-        (1.0 - fma(b, y, c * z), fma(a, y, -(c * w)), fma(a, z, b * w)),
-        (fma(a, y, c * w), 1.0 - fma(a, x, c * z), fma(b, z, -(a * w))),
-        (fma(a, z, -(b * w)), fma(b, z, a * w), 1.0 - fma(a, x, b * y)),
-    )
+    a, b, c = rotation_less_one(q[0], (q[1], q[2], q[3]))
+    return ((1.0 + a[0], a[1], a[2]), (b[0], 1.0 + b[1], b[2]), (c[0], c[1], 1.0 + c[2]))
 
 
 def transposed(A: Matrix) -> Matrix:
@@ -136,21 +141,13 @@ def freely(body: Inertia, s: TangentState, new: State, D: Matrix, E: Matrix, h: 
     B: Matrix = ((h * i[0], 0.0, 0.0), (0.0, h * i[1], 0.0), (0.0, 0.0, h * i[2]))
     if size > 0.0:
         w, g = times(m, i), 1.0 / size
-        K = product(crossing(m), summed(summed(D, 1.0, E), 1.0, product(D, E)))
+        P = transposed(summed(summed(D, 1.0, E), 1.0, product(D, E)))
+        K = transposed((cross(m, P[0]), cross(m, P[1]), cross(m, P[2])))
         x, y, z = h * g * m[0], h * g * m[1], h * g * m[2]
         B = (
             combine(_scaled(-g, K[0]), x, w), combine(_scaled(-g, K[1]), y, w), combine(_scaled(-g, K[2]), z, w)
         )  # fmt: skip
     return turned_columns(s, new, applied(R, m), product(product(R, B), transposed(R)))
-
-
-def rotation_less_one(e: float, v: Vec3) -> Matrix:
-    """R - 1 of the quaternion (1 - e, v): 2 (1 - e) [v x] + 2 [v x]^2."""
-    V = crossing(v)
-    k = 2.0 - 2.0 * e
-    W = product(V, V)
-    return (combine(_scaled(k, V[0]), 2.0, W[0]), combine(_scaled(k, V[1]), 2.0, W[1]),
-            combine(_scaled(k, V[2]), 2.0, W[2]))  # fmt: skip
 
 
 @cache
@@ -245,7 +242,7 @@ def triaxial_tangent(fine: Resolution) -> Flow:
             if count > 0:
                 delta, e, v, _k, _mu = move(body, s.m, length)
                 new = State(advanced(s.q, e, v), combine(s.m, 1.0, delta))
-                D, E = rotation_less_one(e, v), map_of(body, s.m, length)
+                D, E = rotation_less_one(1.0 - e, v), map_of(body, s.m, length)
             s = freely(body, s, new, D, E, length)
             left -= 1
         return s
@@ -257,7 +254,7 @@ def _turn_less_one(v: Vec3) -> Matrix:
     """R - 1 of the rotation vector v."""
     u = _scaled(0.5, v)
     k, e = half_turn(dot(u, u))
-    return rotation_less_one(e, _scaled(k, u))
+    return rotation_less_one(1.0 - e, _scaled(k, u))
 
 
 def spherical_tangent(body: Inertia, p: Params, t: float, s: Any, h: float) -> Any:
