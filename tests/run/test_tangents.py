@@ -598,6 +598,29 @@ def test_arguments_by_name(plain: None) -> None:
     np.testing.assert_allclose(run.jacobian[-1, 3:, 3], -math.exp(-0.5) * OMEGA, atol=1e-9)
 
 
+@pytest.mark.parametrize(
+    "gains",
+    [
+        lambda t, p: (1.0 if t < 0.5 else p[0], p[0]),
+        lambda t, p: (1.0 if t < 0.5 else p[0], 0.0, 0.0, p[0]),
+        lambda t, p: (1.0 if t < 0.5 else p[0], 0.0, p[0]),
+    ],
+)
+def test_what_a_function_returns_to_a_torque(plain: None, gains: Any) -> None:
+    """What a user's function of time and parameters returns need not be a vector, nor need it have a name."""
+
+    def damped(t: float, q: Any, w: Any, p: Any) -> Any:
+        k = gains(t, p)
+        return -k[0] * w[0], -k[-1] * w[1], 0.0
+
+    run = ph.simulate(
+        ph.Body([1.0, 1.0, 1.0]), ph.torque(damped, parameters=[2.0], breakpoints=[0.5]), omega=OMEGA,
+        t_span=(0.0, 1.0), method="DOP853(rtol=1e-11)", step=0.1, derivatives="omega",
+    )  # fmt: skip
+    true = np.diag([math.exp(-0.5 - 1.0), math.exp(-2.0), 1.0])
+    np.testing.assert_allclose(run.jacobian[-1, 3:], true, atol=1e-9)
+
+
 @pytest.mark.parametrize("unstable", [0, 1])
 def test_columns_that_overflow(unstable: int) -> None:
     """A body whose columns grow beyond all numbers has no Jacobian, whichever it is, and the others have theirs."""

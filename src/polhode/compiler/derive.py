@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from polhode.compiler.digest import builtins_of, captured, is_foreign, plain
+from polhode.compiler.digest import builtins_of, captured, is_foreign, is_ours, plain
 from polhode.kernels.algebra.vector_table import is_handle
 from polhode.kernels.codegen import function
 from polhode.kernels.ops import fma, is_between, lane, section, triple, where
@@ -231,7 +231,7 @@ def _for_symbols(f: Any, made: dict[Any, Any]) -> Any:
     f = plain(f)
     if f in made:
         return made[f]
-    values = {name: _value(value, made) for name, value in captured(f)}
+    values = {name: _value(value, made, of_kernel=is_ours(f)) for name, value in captured(f)}
     cells = tuple(types.CellType(values.pop(k)) for k in f.__code__.co_freevars)
     scope = {**values, "__builtins__": builtins_of(f)}
     copy = types.FunctionType(f.__code__, scope, f.__name__, f.__defaults__, cells)
@@ -240,7 +240,7 @@ def _for_symbols(f: Any, made: dict[Any, Any]) -> Any:
     return copy
 
 
-def _value(value: Any, made: dict[Any, Any]) -> Any:
+def _value(value: Any, made: dict[Any, Any], *, of_kernel: bool = False) -> Any:
     value = plain(value)
     for known, shim in _STAND_INS:
         if value is known:
@@ -250,12 +250,16 @@ def _value(value: Any, made: dict[Any, Any]) -> Any:
     if callable(value) and is_foreign(value) and getattr(value, "__name__", "") in _SHIMS:
         return _SHIMS[value.__name__]
     if isinstance(value, types.FunctionType) and not is_foreign(value):
-        return value if value is plain(section) else _or_as_it_is(_for_symbols(value, made), value)
+        copy = value if value is plain(section) else _for_symbols(value, made)
+        return _or_as_it_is(copy, value) if of_kernel and copy is not value else copy
     return value
 
 
 def _or_as_it_is(copy: Any, f: Any) -> Any:
-    """A function on symbols; one of the time and of parameters that cannot be differentiated is called by the text."""
+    """A function on symbols that a model calls; if it cannot be differentiated, the text calls it as it is.
+
+    It must be a vector of the time and of parameters. What users' functions call may return anything.
+    """
 
     def on_symbols(*args: Any, **named: Any) -> Any:
         try:
@@ -264,7 +268,7 @@ def _or_as_it_is(copy: Any, f: Any) -> Any:
             if named or (text := _time_and_parameters(args)) is None:
                 raise
         graph = args[0].graph
-        name = f"f{len(graph.called)}_{f.__name__}"
+        name = f"f{len(graph.called)}"
         name = next((known for known, g in graph.called.items() if g is f), name)
         graph.called[name] = f
         return _Called(graph.node("call", name, *text))
@@ -449,7 +453,8 @@ def torque_slopes(torque: Callable[..., Any], count: int, by: Sequence[int], *, 
         ) from None
     for called in (node for node in graph.known.values() if node.op == "call"):
         if any(called.args[1] <= k < called.args[1] + called.args[2] for k in by):
-            raise CannotDerive(f"it calls {called.args[0].partition('_')[2]}, which is not known by its parameters")
+            name = graph.called[called.args[0]].__name__
+            raise CannotDerive(f"it calls {name}, which is not known by its parameters")
     slopes = [_gradient(x, [*q, *w, *(p[k] for k in by)]) for x in n]
     # a turn by the vector v in space changes q by (0, v) q / 2
     turns = ((-q[1], q[0], -q[3], q[2]), (-q[2], q[3], q[0], -q[1]), (-q[3], -q[2], q[1], q[0]))
