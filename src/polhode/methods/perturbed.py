@@ -96,8 +96,9 @@ Omelyan2 = _method(
     coefficients.OMELYAN_2,
     "exact flow and kicks in two stages, optimised at order 2",
     "Three kicks around two exact flows of half a step, with fractions for which the sum of squares of both error terms"
-    " is least: the optimised Verlet method of omelyan2002. vanzon2008 recommends it, as HOA, around the"
-    " exact flow for crude simulations of water, and so does a measurement here: with 333 evaluations of the forces for"
+    " is least: the optimised Verlet method of omelyan2002. vanzon2008 recommends a modified Verlet step"
+    " around the exact flow, HOA, for crude simulations of water (its printed fractions were not at hand), and so"
+    " does a measurement here: with 333 evaluations of the forces for"
     " a picosecond eight molecules keep their energy to 0.07% of the kinetic energy, with Chin4 to 0.18%, with Strang"
     " to 0.24%. It is the best choice there, and keeps the angular momentum of a system to round-off. For one body"
     " Chin4 has smaller errors at every cost that was measured.",
