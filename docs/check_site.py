@@ -74,7 +74,7 @@ def faults(site: Path) -> tuple[list[str], set[str]]:
         for address in page.loaded:
             if _is_foreign(address):
                 wrong.append(f"{name} loads {address}")
-            elif reason := _missing(site, path, address, pages):
+            elif reason := _missing(site, path, address.partition("#")[0], pages):  # a frame reads its mark itself
                 wrong.append(f"{name} loads {address}: {reason}")
         for address in page.links:
             if urlsplit(address).scheme in ("mailto", "javascript"):

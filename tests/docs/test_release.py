@@ -127,7 +127,7 @@ def test_the_demo_is_an_example() -> None:
 
 def test_faults_of_a_site_are_found(tmp_path: Path) -> None:
     (tmp_path / "a.html").write_text(
-        '<h1 id="top">A</h1><a href="b.html#there">b</a><a href="gone.html">c</a><a href="https://example.org">d</a>'
+        '<h1 id="top">A</h1><iframe src="b.html#play"></iframe><a href="b.html#there">b</a><a href="gone.html">c</a><a href="https://example.org">d</a>'
         '<script src="https://example.org/x.js"></script><style>@import "//example.org/y.css";</style>'
     )
     (tmp_path / "b.html").write_text(
