@@ -71,6 +71,9 @@ class Policy(NamedTuple):
     follows_its_order: float = 1e-2
     """An error above this, in radians, does not end the search by a rise in vain: it depends on the phase, and may rise
     before it falls."""
+    hopeless: float = 1e27
+    """A search ends if the error is above `follows_its_order` after a rise of the steps by which an error that follows
+    its order would have fallen by this factor: then the motion makes round-off grow."""
     flat: float = 0.5
     long_flat: float = 3.0
     """A search ends if the error is above `flat` times that of three tries before (of seven, if patience is 2), which
@@ -211,7 +214,7 @@ def next_try(p: Policy, tries: Tries, order: float, floor: Floor) -> Refine | En
         asked = f"take the answer, or ask for rtol={2.0 * error:.0e}"
         return AtRoundOff(f"that is round-off: no method reaches less here; {asked}")
     failed = not error < math.inf  # it says nothing of how many more steps are wanted, nor of iterations
-    stuck, residual = _stuck(p, tries, floor), tries.residual if failed else min(p.tighter, tries.residual)
+    stuck, residual = _stuck(p, tries, order, floor), tries.residual if failed else min(p.tighter, tries.residual)
     if residual > 0.0:  # it may be what the iterations have left
         if stuck or p.far * tries.rtol < error < math.inf:
             residual = 0.0
@@ -240,7 +243,7 @@ def _is_round_off(p: Policy, tries: Tries, floor: Floor) -> bool:
     return tries.made > 1 and error <= p.attainable * floor.round_off
 
 
-def _stuck(p: Policy, tries: Tries, floor: Floor) -> GiveUp | None:
+def _stuck(p: Policy, tries: Tries, order: float, floor: Floor) -> GiveUp | None:
     """Why the last refinements have not lowered the error, where they should have; None if they have.
 
     Errors of steps that do not follow the motion show nothing, unless they are as small as they can be. For a torque
@@ -264,9 +267,11 @@ def _stuck(p: Policy, tries: Tries, floor: Floor) -> GiveUp | None:
         return STUCK
     first = -1 - tries.patience
     if not all(in_vain(-k, p.telling) and e[-k - 1] < p.follows_its_order for k in range(1, tries.patience + 1)):
-        first = -4 * tries.patience
-        if not (-first <= len(e) and n[-1] > p.long_flat * n[first] and e[-1] > p.flat * e[first]):
-            return None
+        first = next(k for k in range(-len(e), 0) if not math.isnan(e[k]))
+        if e[-1] < p.follows_its_order or math.pow(n[-1] / n[first], order) < p.hopeless:
+            first = -4 * tries.patience
+            if not (-first <= len(e) and n[-1] > p.long_flat * n[first] and e[-1] > p.flat * e[first]):
+                return None
     if near:
         return STUCK
     return GiveUp(

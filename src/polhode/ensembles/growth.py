@@ -72,6 +72,9 @@ FINER = 3.0
 """Tolerances of bodies that are run again are lower by powers of this."""
 MOST_RUNS = 3
 LEAST_STEP_TOLERANCE = 1e-15
+"""The tightest tolerance of a step: below it the error estimate of a step is round-off, and steps shrink without end."""
+LEAST_OF_PILOTS = 30.0
+"""The least tolerance of the pilots' steps, in units of the tightest: at lower ones their errors are not known."""
 STEPS, STEPS_OF_TIGHT, STEPS_OF_COMPANION = 16.0, 24.0, 12.0
 """The least numbers of steps over the span, of runs, of the pilots' tight runs and of companions: so all evaluate the
 torque over the whole span, and at different times."""
@@ -171,6 +174,8 @@ class Pairs:
             if not pilots.steady:
                 goal = 1.5 * KAPPA_APART * float(np.quantile(g * total, MOST_OF_THEM))
             new = min(pilots.step_tolerance * math.pow(AIM * rtol / max(goal, 1e-300), _power(name)), LARGEST)
+            if new < LEAST_OF_PILOTS * LEAST_STEP_TOLERANCE:
+                return None
             near = pilots.step_tolerance / SETTLED < new < SETTLED * pilots.step_tolerance
             pilots.step_tolerance = _rounded(min(max(new, 1e-4 * pilots.step_tolerance), 1e3 * pilots.step_tolerance))
             if near or tries == MOST_TRIES:
@@ -194,7 +199,7 @@ class _Pilots:
 
     def _run_tight(self) -> None:
         self.tight_at = self.step_tolerance
-        self.tight = self._run(self.name, self.step_tolerance / TIGHTER, STEPS_OF_TIGHT)
+        self.tight = self._run(self.name, max(self.tight_at / TIGHTER, LEAST_STEP_TOLERANCE), STEPS_OF_TIGHT)
 
     def _run(self, name: str, step_tolerance: float, least: float) -> Ensemble:
         return run_batch(self.pairs.batch(name, step_tolerance, least), self.start, None, messages=0)
