@@ -180,6 +180,18 @@ def test_a_search_is_given_up_where_errors_no_longer_fall() -> None:
     assert isinstance(after(1e-4, float("inf"), rise=5.0), Refine)  # a failed run shows nothing
 
 
+def test_a_search_is_given_up_where_an_error_of_the_steps_would_be_gone() -> None:
+    """By order 16, with 55 times as many steps: what is left is round-off that the motion has made grow."""
+    tries = Tries(1e-6, patience=2)
+    for steps, error in ((400.0, 5.0), (1600.0, 0.2), (6000.0, 9.0), (22000.0, 0.3)):
+        tries = tries.adding(Try(steps, error))
+    found = next_try(POLICY, tries, 16.0, FLOOR)
+    assert isinstance(found, GiveUp)
+    assert found.reason.startswith("55 times as many steps changed it only from 5.0e+00 to 3.0e-01")
+    assert isinstance(next_try(POLICY, tries, 8.0, FLOOR), Refine)  # by order 8 it may still be an error of the steps
+    assert isinstance(next_try(POLICY, tries.adding(Try(40000.0, 5e-3)), 16.0, FLOOR), Refine)
+
+
 def test_a_search_is_given_up_after_many_tries_or_failures_or_with_the_shortest_steps() -> None:
     fails = [float("inf")] * 7
     assert after(*fails[:6]) == Refine(POLICY.finer**8, 0.0)

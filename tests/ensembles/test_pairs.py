@@ -136,3 +136,31 @@ def test_a_body_of_a_tolerance_can_be_repeated() -> None:
         if plan.method.bare_name == "TsitPap86":
             one = alone(k, many, plan.method.name, t_span=(0.0, 10.0), step=plan.step)
             assert np.array_equal(one.quaternion[-1], made.quaternion[k, -1])
+
+
+@ph.torque(parameters=[0.3, 0.25, 1.0, 1.6, 2.1])
+def on_eccentric_orbit(t: float, q: Any, w: Any, p: Any) -> Any:
+    """The gravity gradient with the mean motion p[0] and the eccentricity p[1], and a small constant torque."""
+    anomaly = p[0] * t
+    for _ in range(5):
+        anomaly -= (anomaly - p[1] * math.sin(anomaly) - p[0] * t) / (1.0 - p[1] * math.cos(anomaly))
+    r = 1.0 - p[1] * math.cos(anomaly)
+    x, y = (math.cos(anomaly) - p[1]) / r, math.sqrt(1.0 - p[1] ** 2) * math.sin(anomaly) / r
+    d, k = ph.to_body(q, (x, y, 0.0)), 3.0 * p[0] ** 2 / r**3
+    return (
+        k * (p[4] - p[3]) * d[1] * d[2] + 1e-4,
+        k * (p[2] - p[4]) * d[2] * d[0],
+        k * (p[3] - p[2]) * d[0] * d[1] + 2e-4,
+    )
+
+
+def test_chaotic_bodies_end_the_search() -> None:
+    """Round-off grows above the tolerance in some: no steps help, and those of the others are as they were."""
+    with pytest.warns(ph.ToleranceNotReached, match="the motion may be chaotic"):
+        many = ph.ensemble(
+            ph.Body([1.0, 1.6, 2.1]), on_eccentric_orbit, omega=ph.samples.Normal([0.2, 0.8, 0.5], 0.3),
+            attitude=ph.samples.Attitude(), count=16, seed=5, t_span=(0, 500), rtol=1e-6,
+        )  # fmt: skip
+    assert many.success.all()
+    assert (many.error_estimate < 1e-6).sum() > 5
+    assert many.steps.max() < 1e6  # 3e6, and pilots that went on for minutes, when their steps had no least tolerance

@@ -72,7 +72,7 @@ FINER = 3.0
 """Tolerances of bodies that are run again are lower by powers of this."""
 MOST_RUNS = 3
 LEAST_STEP_TOLERANCE = 1e-15
-"""The tightest tolerance of a step: below it the error estimate of a step is round-off, and steps shrink without end."""
+"""The tightest tolerance of a step: below it what a step estimates is round-off, and steps shrink without end."""
 LEAST_OF_PILOTS = 30.0
 """The least tolerance of the pilots' steps, in units of the tightest: at lower ones their errors are not known."""
 STEPS, STEPS_OF_TIGHT, STEPS_OF_COMPANION = 16.0, 24.0, 12.0
