@@ -162,5 +162,5 @@ def test_chaotic_bodies_end_the_search() -> None:
             attitude=ph.samples.Attitude(), count=16, seed=5, t_span=(0, 500), rtol=1e-6,
         )  # fmt: skip
     assert many.success.all()
-    assert (many.error_estimate < 1e-6).sum() > 5
+    assert np.count_nonzero(np.asarray(many.error_estimate) < 1e-6) > 5
     assert many.steps.max() < 1e6  # 3e6, and pilots that went on for minutes, when their steps had no least tolerance
