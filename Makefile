@@ -20,7 +20,7 @@ help:
 	@echo "make evidence  the long tests    make faults  signals, kills, full disks, nonsense: docs/evidence/reliability.md"
 	@echo "make viewer  the page that shows motions, from its sources in viewer/"
 	@echo "make bench  speed beside seven others, into bench/, in 40 minutes (bench-quick: five)"
-	@echo "make engines  other simulators over the check cases: docs/evidence/engines.md, in ten minutes"
+	@echo "make engines  other simulators over the check cases: docs/evidence/engines.md, in twenty minutes"
 	@echo "make format-docs  Markdown wrapped at 88 columns    make pins  new requirements    make clean"
 
 # An environment without a working Python is made anew; one that works is kept, whatever made it.
