@@ -215,3 +215,24 @@ def test_a_rotor_is_among_the_numbers_of_the_body(compiled: bool) -> None:
     for s, extra in ((ph.Stepper(bodies, torque, **given), None), (ph.Stepper(bodies, **given), torque)):
         s.step(2, torque=extra)
         np.testing.assert_allclose(s.momentum, runs, rtol=0, atol=1e-14)
+
+
+def brake(rate: float) -> float:
+    return 0.3 * rate
+
+
+def brake_with_a_branch(rate: float) -> float:
+    return 0.3 * rate if rate > 0.1 else 0.0
+
+
+@ph.torque
+def braked(t: float, q: Any, w: Any, p: Any) -> Any:
+    return (0.0, 0.0, -brake(w[2]))
+
+
+def test_a_helper_that_branches_meanwhile_is_seen(monkeypatch: pytest.MonkeyPatch) -> None:
+    seen = [braked.may_bend]
+    monkeypatch.setitem(globals(), "brake", brake_with_a_branch)
+    seen.append(braked.may_bend)
+    monkeypatch.undo()
+    assert [*seen, braked.may_bend] == [False, True, False]

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from polhode.compiler.digest import captured, is_foreign, is_primitive, names_read, plain
+from polhode.compiler.digest import captured, is_foreign, is_primitive, name_now, names_read, plain
 from polhode.kernels.ops import where
 
 BENT = frozenset({
@@ -25,9 +25,14 @@ BENT_METHODS = frozenset({"argmax", "argmin", "argsort", "clip", "max", "min", "
 """Methods of arrays that are not smooth everywhere."""
 
 
-@lru_cache(maxsize=256)
 def may_bend(f: Any) -> bool:
     """Whether f, or a function that it calls, branches, divides with a remainder or calls one of `BENT`."""
+    content = name_now(f)  # a function that f calls may be another one meanwhile
+    return _may_bend.__wrapped__(f, None) if content is None else _may_bend(f, content)
+
+
+@lru_cache(maxsize=256)
+def _may_bend(f: Any, content: str | None) -> bool:
     seen, to_see = set[int](), [f]
     while to_see:
         function = plain(to_see.pop())
