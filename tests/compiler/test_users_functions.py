@@ -184,6 +184,7 @@ def test_arrays_have_no_lanes() -> None:
         program(function("many(x, p, n)", lines, {**NAMES, "f": arrays}), "ppi")
 
 
+@pytest.mark.usefixtures("empty_cache")  # elsewhere the program of the twin may be kept
 def test_a_torque_without_a_source_spoils_nothing_for_one_that_has_it(monkeypatch: pytest.MonkeyPatch) -> None:
     """Functions typed at a plain prompt have no source, and cannot be computed in lanes; their twins in a file can."""
     text = "def torque(t, q, w, p):\n    return (p[0] * w[1], 0.03125 * w[2] * w[0], -p[0] * w[0])\n"
